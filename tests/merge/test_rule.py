@@ -266,29 +266,3 @@ def test_who_fetches_from_a_leader_that_was_cleaned_knows_its_epoch_from_a_later
     relations = {each.relation for each in merged.standings}
     assert ("diverged" in relations) is held
     assert (relations == {"best", "equal"} and merged.doubts == ()) is not held
-
-
-@pytest.mark.parametrize(
-    ("cleaned", "hurt", "kept"),
-    [("a", 5, True), ("ac", 5, False), ("ac", 7, True), ("ac", 15, True)],
-)
-def test_a_deleted_key_stays_deleted_where_two_that_were_cleaned_lack_it(
-    cleaned: str, hurt: int, kept: bool
-) -> None:
-    """Its tombstone is damaged on who was never cleaned; one may have lost it; what all else have is none."""
-    keys = {2: b"key", 5: b"key"} if hurt == 5 else {2: b"key"}
-    log = [Stored(at, at, 0, at, ((at, keys.get(at, b"%d" % at), at == 5 == hurt),)) for at in range(20)]
-    whole = [replace(each, damaged=each.first == hurt) for each in log]
-    left = [each for each in log if each.records[0][1] != b"key"]
-    history = History(random.Random(0), 3)
-    history.nodes = [
-        Node(left, [(0, 0)], high_watermark=20, cleaned=10)
-        if name in cleaned
-        else Node(whole, [(0, 0)], high_watermark=20)
-        for name in "abc"
-    ]
-    history.truths = [log] * 3
-    history.epoch = 0
-    merged = merge(history.replicas(), history, compacted=True)
-    assert (2 in taken(history, merged)) is kept
-    assert any(each.startswith("offsets 2 to 2: ") for each in merged.doubts) or hurt > 10

@@ -458,13 +458,6 @@ def _unsure(
                 f"{plural(size(spans), 'record')} whose key never comes again, taken from others; whether it "
                 "lost that, or it was deleted while those were away, nothing tells"
             )
-    if uncleaned.deleted:
-        first, last = uncleaned.deleted[0][0], uncleaned.deleted[-1][1]
-        yield (
-            f"offsets {first} to {last}: {plural(size(uncleaned.deleted), 'record')} whose key never comes "
-            "again left out as deleted, for several replicas that were compacted there lack what others "
-            "have; whether there was a tombstone, nothing tells"
-        )
     if uncleaned.untold is not None:
         first, last = uncleaned.untold
         yield (

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from heapq import merge as in_order
-from itertools import chain, groupby, takewhile
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -37,16 +37,14 @@ class Uncleaned:
     `covers` are without what came again only above all that was compacted, too. It is taken from who has it,
     but no loss: a cleaner may have come further than the disk tells.
     Of what is in `unsure`, by replica, another reading is possible: the key was deleted, the tombstone taken
-    in time, and who still has the old record was away meanwhile. Where several that were compacted lack such
-    a record, that reading is taken: it is `deleted`. Where transactions of very many records are open, those
-    of `untold` were not looked at.
+    in time, and who still has the old record was away meanwhile. Where transactions of very many records are
+    open, those of `untold` were not looked at.
     """
 
     branches: tuple[Branch, ...]
     covers: tuple[Spans, ...]
     newest: Spans
     unsure: tuple[Spans, ...]
-    deleted: Spans
     untold: Span | None = None
 
 
@@ -54,7 +52,7 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     """Each branch without the offsets that it seems to have compacted, but cannot have."""
     start = _first_difference(branches)
     kinds = [[dict[int, int | None]() for _ in branches] for _ in range(3)]
-    offsets = _Offsets(kinds[0], kinds[1], kinds[2], [], [])
+    offsets = _Offsets(kinds[0], kinds[1], kinds[2], [])
     while start is not None:
         start = _look_from(start, branches, look, offsets)
     lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in kinds)
@@ -64,7 +62,6 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
         covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
         newest=united(chain(*lost, *late)),
         unsure=tuple(unsure),
-        deleted=united((each, each) for each in offsets.deleted),
         untold=(min(offsets.untold), max(offsets.untold)) if offsets.untold else None,
     )
 
@@ -75,7 +72,6 @@ class _Offsets(NamedTuple):
     lost: list[dict[int, int | None]]
     late: list[dict[int, int | None]]
     unsure: list[dict[int, int | None]]
-    deleted: list[int]
     untold: list[int]
 
 
@@ -102,11 +98,8 @@ def _look_from(start: int, branches: Sequence[Branch], look: Look, offsets: _Off
         having = (number, *(other for _, other, _ in others))
         newest.take(first, *lackers.of(offset, having))
     tombstones: list[dict[bytes, int]] = [{} for _ in branches]
-    left = [*newest.left()]
-    deleted = _deleted((each for _, each in left), branches, look)
-    offsets.deleted.extend(deleted)
-    for key, each in left:
-        for number in () if each.offset in deleted else each.lacking:
+    for key, each in newest.left():
+        for number in each.lacking:
             if each.tombstone:
                 tombstones[number][key] = each.offset
                 continue
@@ -275,32 +268,6 @@ class _Newest:
     def left(self) -> Iterator[tuple[bytes, _Record]]:
         """What never came again; of what nothing tells how its transaction ended: no cleaner went there."""
         return ((key, each) for key, records in self.held.items() for each in records)
-
-
-def _deleted(records: Iterable[_Record], branches: Sequence[Branch], look: Look) -> Set[int]:
-    """Of newest records those that have been deleted, though nobody has the tombstone any more.
-
-    Several replicas that were compacted lack each, and nobody who has it has all that was written since. Its
-    tombstone was at an offset where no replica has a record now, and below where each of them was compacted.
-    """
-    end = max(branch.thinned for branch in branches)
-    reached = [_reached(branch, end) for branch in branches]
-    bounds = {
-        each.offset: min(reached[number] if branches[number].authority else end for number in each.lacking)
-        for each in records
-        if len(each.lacking) > 1 and not (each.sure or each.tombstone)
-    }
-    if not bounds:
-        return frozenset()
-    there = takewhile(lambda each: each[0] < end, _keys(min(bounds), branches, look))
-    known = united((offset, offset) for offset, _, _ in there)
-    return {first for first, bound in bounds.items() if not has(known, first, max(first, bound - 1))}
-
-
-def _reached(branch: Branch, end: int) -> int:
-    """How far what a cleaner took on one replica may have gone: damage hides it."""
-    hidden = without([(branch.thinned, min(branch.end, end) - 1)], branch.cover)
-    return max(branch.thinned, *(last + 1 for last in hidden.lasts[-1:]), 0)
 
 
 def _with(

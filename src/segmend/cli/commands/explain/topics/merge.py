@@ -53,12 +53,9 @@ Compaction
     cleaner takes that, but for a tombstone, or what an aborted transaction wrote. A tombstone goes after all
     that was before it, a marker after its transaction, so they are taken from others while that is there.
     Where the tombstone of what is filled in may be gone on one replica and damaged on the others, it is told
-    as a doubt. Where a tombstone may have gone while the other replica was away, or is damaged there, one
-    replica that lacks the record is not believed: it is taken all the same. Where several that were compacted
-    there lack it, and there is an offset for the tombstone, it was deleted, and is left out. Both are told as
-    a doubt; so is it where transactions of more than a million keys are open at once. Why: one may have lost
-    a batch; that two lost the same one, and no more, and the third what came behind, is no accident. What
-    came again only above all that was compacted is taken, too.
+    as a doubt. Where a tombstone may have gone while the other replica was away, the record is taken all
+    the same, and it is told as a doubt; so is it where transactions of more than a million keys are open at
+    once. What came again only above all that was compacted is taken, too.
 
     No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
