@@ -147,7 +147,8 @@ def in_kraft(place: Place) -> bool:
 
 
 REFUSES: dict[str, Callable[[Place], bool]] = {
-    "plan adopt": lambda place: not [*place.root.glob("b1/d*/*-delete")],
+    # Of a topic that was deleted, the metadata says so.
+    "plan adopt": lambda place: in_kraft(place) or not [*place.root.glob("b1/d*/*-delete")],
     "plan balance": lambda _: True,
     "plan quorum": lambda place: not in_kraft(place),
     "plan rename": in_kraft,

@@ -108,7 +108,7 @@ def test_compacting_a_replica_gives_what_a_real_cleaner_left_of_another(
 def test_the_judge_takes_a_loss_of_any_size(tmp_path: Path) -> None:
     """Of a false base offset it may say that 2^60 offsets are missing, and of as many that nothing tells."""
     line = {
-        "type": "partition", "topic": "compacted", "partition": 0, "missing": [[5, 1 << 60]],
+        "type": "partition", "topic": "compacted", "partition": 0, "missing": [[5, 1 << 60]], "open": 0,
         "doubts": ["offsets 2 to 3: or not", f"offsets 4 to {1 << 61}: whether they are lost nothing tells"],
     }  # fmt: skip
     rows: list[Record] = [(offset, "a", "b", 0, ()) for offset in (1, 2, 3, 7, 8)]
