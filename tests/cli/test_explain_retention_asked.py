@@ -172,7 +172,10 @@ def test_zeros_beside_the_records_times(dirs: Sequence[Path]) -> None:
 
 
 @pytest.mark.slow
-def test_the_next_command_mends_it(dirs: Sequence[Path], tmp_path: Path) -> None:
+def test_the_next_command_mends_it(
+    dirs: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for log in LOGS:
         in_place(f"{log}.timeindex", lambda old: old + bytes(24))(dirs)
     ran = run("explain", "retention", *dirs, "--partition", "t-0", "--json", "--kafka", "4.3")

@@ -94,6 +94,7 @@ def test_the_next_command_completes_the_copy_that_can_lead(
 ) -> None:
     shutil.rmtree(next(fleet.glob("b3/d*/orders-0")))
     monkeypatch.chdir(fleet.parent)
+    monkeypatch.setenv("XDG_STATE_HOME", str(fleet.parent / "state"))
     told = run("forecast", "--cluster", *dirs_of(fleet)).out.partition("orders-0: lose records")[2]
     command = re.search(r"^  next: segmend (plan graft .*)$", told, re.M)
     assert command is not None

@@ -357,6 +357,7 @@ def test_where_it_does_not_fit_the_merge_that_is_named_helps(
 ) -> None:
     """The replica was rolled elsewhere, and another one, which is given first, is damaged."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     patient = patient_of(on("rolled", lambda data: data[: positions(data)[3] + 70]))
     log = patient.other / f"{ROLLED}.log"
     data, sixth = log.read_bytes(), batches_of(log)[6]

@@ -17,7 +17,7 @@ from segmend.surgery.execute.plan_run import PlanRun, packed
 from segmend.surgery.execute.preconditions import needs_of
 from segmend.surgery.fingerprint import below
 from segmend.surgery.writing.transfer import allocated
-from segmend.surgery.writing.work import crosses, folder
+from segmend.surgery.writing.work import crosses, device_of, folder, nearest
 
 _PLENTY, _NAMES = 64 << 20, 1 << 16
 _LINE, _PATH, _ROW = 300, 40, 160
@@ -39,11 +39,11 @@ def refuse_without_room(run: PlanRun, steps: Sequence[int], vaults: str, directi
     """Raise `SegmendError` if a place of segmend's own has no room for what these steps write there."""
     wanted: dict[int, list[_Own]] = {}
     for own in _owns(run, steps, vaults, direction):
-        wanted.setdefault(disk.file_stat(_nearest(own.where)).device, []).append(own)
+        wanted.setdefault(device_of(own.where), []).append(own)
     homes = {disk.file_stat(each.path).device for each in run.plan.dirs if disk.path_type(each.path) == "dir"}
     hint = " (--state-dir, --backup-dir name other places)" if run.last_begun is None else ""
     for device, owns in wanted.items():
-        near = _nearest(owns[0].where)
+        near = nearest(owns[0].where)
         there = disk.space(near)
         left = there.free if os.geteuid() == 0 else there.available
         a_dir = min(allocated(near), there.block)
@@ -96,17 +96,10 @@ def _moving(run: PlanRun) -> Iterator[str]:
 def _of_steps(run: PlanRun, steps: Sequence[int], vaults: str, device: int) -> Iterator[int]:
     for number in steps:
         for need in needs_of(run, number, f"{vaults}/{number + 1:04d}", FORWARD):
-            near = _nearest(need.where)
             same = need.origin is not None and not crosses(need.origin, need.where)
-            if not same and disk.file_stat(near).device == device:
+            if not same and device_of(need.where) == device:
                 yield need.bytes
 
 
 def _blocks(size: int, block: int) -> int:
     return -(-size // block) * block
-
-
-def _nearest(path: str) -> str:
-    while disk.path_type(path) is None:
-        path = folder(path)
-    return path

@@ -27,7 +27,7 @@ from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.twins import twins
 from segmend.surgery.writing.atomic import TEMPORARY, other_names
 from segmend.surgery.writing.transfer import allocated, differs_at, leftovers, vault_name
-from segmend.surgery.writing.work import crosses, folder
+from segmend.surgery.writing.work import crosses, folder, nearest
 
 _SHOWN = 3
 _HALVED = (AppendFile, MakeDir, MoveDir)
@@ -464,6 +464,5 @@ def _there(run: PlanRun, number: int, home: str) -> int:
 
 def _device(path: str) -> tuple[str, int]:
     """The nearest directory that is there, and its file system."""
-    while disk.path_type(path) is None:
-        path = folder(path)
+    path = nearest(path)
     return path, disk.file_stat(path).device

@@ -28,7 +28,7 @@ from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
 from segmend.surgery.writing.atomic import TEMPORARY
 from segmend.surgery.writing.transfer import leftovers, vault_name
-from segmend.surgery.writing.work import crosses, folder
+from segmend.surgery.writing.work import crosses, folder, nearest
 
 READ_ONLY = "{}: its file system is mounted read-only; mount it writable (see `dmesg` if it was)"
 _IMMUTABLE = "{}: is made immutable (chattr -i, -a)"
@@ -198,8 +198,7 @@ def refuse_unfit(places: Sequence[str], plan: Plan) -> None:
 
 def _closed(path: str, seen: Status | None = None) -> str | None:
     """Why no name can come into a directory or leave it; the nearest that is there counts."""
-    while disk.path_type(path) is None:
-        path = folder(path)
+    path = nearest(path)
     if disk.path_type(path) != "dir":
         return None  # Who makes a directory there is told.
     if disk.is_immutable(path):
@@ -281,8 +280,7 @@ def _tree(path: str, seen: Status | None = None) -> Iterator[str]:
 
 def _untaken(path: str, other: str) -> Iterator[str]:
     """Attributes of a file or in a directory that another path's file system has not, as those of Btrfs."""
-    while disk.path_type(other) is None:
-        other = folder(other)
+    other = nearest(other)
     taken = dict[str, bool]()
     inside = below(path) if disk.path_type(path) == "dir" else ()
     for full in (path, *(f"{path}/{name}" for name, _ in inside)):

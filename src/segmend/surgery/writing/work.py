@@ -51,11 +51,15 @@ def crosses(one: str, other: str) -> bool:
     )  # fmt: skip
 
 
-def _there(path: str) -> str:
-    path = disk.real_path(path)
+def nearest(path: str) -> str:
+    """The path, or what is nearest above it and there."""
     while disk.path_type(path) is None:
         path = folder(path)
     return path
+
+
+def _there(path: str) -> str:
+    return nearest(disk.real_path(path))
 
 
 def folder(path: str) -> str:
