@@ -1,8 +1,8 @@
-"""Of costly tests each file runs a few, drawn by the day; the others are counted, and left for later.
+"""Costly tests take turns, day by day; the others are counted, and left for later.
 
 The fast tests have a minute, and leave theirs to CI. CI has a quarter of an hour: it runs whatever takes less
-than a second, and of the rest a third; `.ci/run whole` draws nothing. Which tests are costly is recorded
-(`python -m tests.costs`): whatever the load, a day runs the same of them.
+than half a second, and each of the rest on one day of four; `.ci/run whole` leaves none. Which tests are
+costly is recorded (`python -m tests.costs`): whatever the load, a day runs the same of them.
 """
 
 import json
@@ -11,9 +11,8 @@ import re
 import shlex
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from random import Random
 from typing import Protocol
@@ -28,21 +27,19 @@ COSTS = Path("tests/costs.json")
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run has for costly tests, in seconds of CPU.
+    """What a run has for costly tests.
 
-    `cheap`: who takes less always runs; they are most, and most of the branches are theirs. `share`: what a
-    file has; one of its tests that takes more has its turn on fewer days. `part`: what a file has at least of
-    all that its costly tests take. `left`: what is said of the others.
+    `cheap`: who takes less (seconds of CPU) always runs; they are most, and most of the branches are theirs.
+    `days`: so many days have one turn of each of the others. `left`: what is said of these on the other days.
     """
 
     cheap: float
-    share: float
-    part: float
+    days: int
     left: str
 
 
-FAST = Budget(cheap=0.02, share=0.05, part=0.05, left="left to CI")
-CI = Budget(cheap=1.0, share=2.0, part=1 / 3, left="left to another day")
+FAST = Budget(cheap=0.02, days=12, left="left to CI")
+CI = Budget(cheap=0.5, days=4, left="left to another day")
 WHOLE = "SEGMEND_WHOLE"
 """Environment: files in whose text this regular expression is found run whole."""
 DAY = 86_400
@@ -57,16 +54,18 @@ class Worker(Protocol):
 
 
 class Draws:
-    """A plug-in of pytest: of the costly tests of each file those that the day draws, and all others."""
+    """A plug-in of pytest: of the costly tests those whose turn it is this day, and all others."""
 
     def __init__(self, budget: Budget, seed: str = "") -> None:
         self.budget = budget
         self.seed = seed or os.environ.get(NUMBER) or str(int(time.time()) // DAY)
+        self._day = int(self.seed) % budget.days
         self._left: set[str] = set()
 
     def pytest_report_header(self) -> str:
         """With it the same are drawn on another day, too."""
-        return f"of costly tests some are drawn ({NUMBER}={self.seed}); a file that is named runs whole"
+        turn = f"day {self._day + 1} of {self.budget.days}"
+        return f"costly tests take turns: {turn} ({NUMBER}={self.seed}); a file that is named runs whole"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Worker) -> None:
@@ -75,7 +74,7 @@ class Draws:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Draw."""
+        """See whose turn it is."""
         costs = recorded(config)
         whole = re.compile(os.environ.get(WHOLE) or "(?!)")
         of_file = defaultdict(list)
@@ -84,7 +83,8 @@ class Draws:
         for file, found in of_file.items():
             if file in costs and whole.search((config.rootpath / file).read_text()):
                 continue
-            self._left |= {*left(found, costs.get(file, {}), Random(f"{self.seed} {file}"), self.budget)}
+            turns = turns_of(file, found, costs.get(file, {}), self.budget)
+            self._left |= {node for node, day in turns.items() if day != self._day}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -119,21 +119,27 @@ def recorded(config: pytest.Config) -> Mapping[str, Mapping[str, float]]:
     return json.loads(rows.read_text()) if rows.exists() else {}
 
 
-def left(nodes: Sequence[str], costs: Mapping[str, float], draw: Random, budget: Budget) -> Iterator[str]:
-    """What of a file's tests is not begun: a case of each test comes before the second one of any."""
+def turns_of(file: str, nodes: Iterable[str], costs: Mapping[str, float], budget: Budget) -> dict[str, int]:
+    """On which day the turn of each costly test of a file is.
+
+    The cases of a test are spread over all days, and the dearest go where least is yet. Nothing but the file
+    decides: a test keeps its day, whatever becomes of other files.
+    """
     tables = defaultdict(list)
-    for node in nodes:
+    for node in sorted(nodes):
         if costs.get(test := parts(node)[1], 0) > budget.cheap:
-            tables[test].append((costs[test], node))
-    drawn = [draw.sample(cases, len(cases)) for cases in tables.values()]
-    draw.shuffle(drawn)
-    share = max(budget.share, budget.part * sum(cost for cases in drawn for cost, _ in cases))
-    took = 0.0
-    for cost, node in (case for row in zip_longest(*drawn) for case in row if case is not None):
-        if took + cost <= share or (not took and draw.random() < share / cost):
-            took += cost
-        else:
-            yield node
+            tables[test].append(node)
+    draw = Random(file)
+    loads = [draw.random() / 1e6 for _ in range(budget.days)]  # on an empty day, the first is any
+    turns = {}
+    for test, cases in sorted(tables.items(), key=lambda table: -costs[table[0]]):
+        drawn = draw.sample(cases, len(cases))
+        for start in range(0, len(drawn), budget.days):
+            days = sorted(range(budget.days), key=loads.__getitem__)
+            for node, day in zip(drawn[start : start + budget.days], days, strict=False):
+                turns[node] = day
+                loads[day] += costs[test]
+    return turns
 
 
 def parts(node: str) -> tuple[str, str]:

@@ -1,18 +1,17 @@
-"""What `conftest.py` does to a run: a group runs in one worker; CI skips nothing, and draws what it says."""
+"""What `conftest.py` does to a run: a group runs in one worker; CI skips nothing, and leaves what it says."""
 
 import json
 import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from collections import Counter
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from tests.costs import is_there
-from tests.draws import CI, COSTS, FAST, WHOLE, Budget, left
+from tests.draws import CI, COSTS, FAST, WHOLE, Budget, turns_of
 
 ROOT = Path(__file__).parents[1]
 SKIPPING = """
@@ -33,7 +32,7 @@ def test_of_root(): pass
 TABLES = """
 import pytest
 
-@pytest.mark.parametrize("case", range(9))
+@pytest.mark.parametrize("case", range(24))
 def test_costly(case): pass
 
 @pytest.mark.parametrize("case", range(40))
@@ -89,35 +88,42 @@ def test_what_is_skipped_elsewhere_fails_in_ci(ci: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "41 passed, 8 left to CI"),
-        (("-n", "2", "--dist", "loadfile"), "41 passed, 8 left to CI"),
-        (("-m", ""), "49 passed"),
-        (("-n", "2", "-m", ""), "49 passed"),
-        (("test_tables.py",), "49 passed"),
-        (("-n", "2", "test_tables.py"), "49 passed"),
-        (("-k", "costly"), "9 passed"),
+        ((), "42 passed, 22 left to CI"),
+        (("-n", "2", "--dist", "loadfile"), "42 passed, 22 left to CI"),
+        (("-m", ""), "64 passed"),
+        (("-n", "2", "-m", ""), "64 passed"),
+        (("test_tables.py",), "64 passed"),
+        (("-n", "2", "test_tables.py"), "64 passed"),
+        (("-k", "costly"), "24 passed"),
     ],
 )
 def test_only_the_fast_tests_as_a_whole_leave_cases_to_ci(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    assert told in run_of_tables(tmp_path, {"test_costly": 0.6 * FAST.share}, *words, CI="")
+    assert told in run_of_tables(tmp_path, {"test_costly": 2 * FAST.cheap}, *words, CI="")
 
 
-def test_of_each_costly_test_a_case_comes_before_the_second_of_any() -> None:
-    budget = replace(FAST, cheap=0.0)
-    costs = {"table": FAST.share / 4, "other": FAST.share / 4, "story": 3 * FAST.share}
-    other, story, cheap = "f.py::other@a group", "f.py::story", "f.py::cheap"
-    table = [f"f.py::table[{number}]" for number in range(9)]
-    seen = set()
-    for seed in range(60):
-        gone = {*left([story, other, cheap, *table], costs, Random(str(seed)), budget)}
-        begun = {story, other, cheap, *table} - gone
-        assert cheap in begun
-        assert len(begun) == (2 if story in begun else 5)
-        assert other in begun or len(begun & {*table}) < 2
-        seen |= begun
-    assert seen == {story, other, cheap, *table}
+@pytest.mark.parametrize("budget", [FAST, CI])
+def test_each_costly_test_has_its_turn_once_and_each_day_as_much(budget: Budget) -> None:
+    story, cheap = "f.py::story", "f.py::cheap"
+    table = [f"f.py::table[{number}]" for number in range(3 * budget.days)]
+    others = [f"f.py::other[{number}]@a group" for number in range(budget.days - 1)]
+    costs = {
+        "table": 2 * budget.cheap,
+        "other": 3 * budget.cheap,
+        "story": 3 * budget.cheap,
+        "cheap": budget.cheap,
+    }
+    turns = turns_of("f.py", [story, cheap, *table, *others], costs, budget)
+    assert turns == turns_of("f.py", [*reversed(others), *table, cheap, story], costs, budget)
+    assert turns.keys() == {story, *table, *others}
+    assert Counter(turns[node] for node in table) == dict.fromkeys(range(budget.days), 3)
+    assert Counter(turns[node] for node in (story, *others)) == dict.fromkeys(range(budget.days), 1)
+
+
+def test_files_begin_on_different_days() -> None:
+    days = (turns_of(f"{file}.py", [f"{file}.py::story"], {"story": 9}, CI) for file in range(40))
+    assert {day for turns in days for day in turns.values()} == {*range(CI.days)}
 
 
 def test_what_is_recorded_as_costly_is_there() -> None:
@@ -126,27 +132,20 @@ def test_what_is_recorded_as_costly_is_there() -> None:
         assert min(tests.values()) >= FAST.cheap
 
 
-@pytest.mark.parametrize("budget", [FAST, CI])
-def test_a_large_table_has_a_part_of_all_that_it_takes(budget: Budget) -> None:
-    table = [f"f.py::table[{number}]" for number in range(400)]
-    gone = {*left(table, {"table": 1.1 * budget.cheap}, Random(1), budget)}
-    assert 0.9 * budget.part < (len(table) - len(gone)) / len(table) <= budget.part
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "environment", "told"),
     [
-        ((), {}, "43 passed, 6 left to another day"),
-        (("-n", "2"), {}, "43 passed, 6 left to another day"),
-        ((), {WHOLE: "."}, "49 passed"),
-        (("test_tables.py",), {}, "49 passed"),
+        ((), {}, "46 passed, 18 left to another day"),
+        (("-n", "2"), {}, "46 passed, 18 left to another day"),
+        ((), {WHOLE: "."}, "64 passed"),
+        (("test_tables.py",), {}, "64 passed"),
     ],
 )
-def test_ci_draws_of_what_takes_more_than_a_second(
+def test_in_ci_costly_tests_take_turns(
     words: tuple[str, ...], environment: dict[str, str], told: str, tmp_path: Path
 ) -> None:
-    costs = {"test_costly": CI.share, "test_cheap": CI.cheap / 2}
+    costs = {"test_costly": 2 * CI.cheap, "test_cheap": CI.cheap / 2}
     assert told in run_of_tables(tmp_path, costs, "-m", "", *words, CI="true", **environment)
 
 
