@@ -30,7 +30,7 @@ from tests.merge.test_any_damage import HURTS
 from tests.rescue.test_export import table
 from tests.rescue.test_gaps import cut_out
 from tests.seeds import SEED
-from tests.spark.standalone import LIGHT, bare_python, cluster
+from tests.spark.standalone import master
 
 GOLDENS = ("0.10.2.2-killed", "1.1.0-killed", "2.8.2-clean", "3.9.2-killed", "4.3.1-clean")
 BROKERS = {
@@ -254,12 +254,8 @@ def masters(driver: str, home: Path) -> Iterator[str]:
     if driver != "standalone":
         yield driver
         return
-    with cluster(bare_python(home / "bare"), home) as running:
-        conf = {"spark.cores.max": "2", "spark.executor.memory": "900m", "spark.ui.enabled": "false"}
-        conf |= {f"spark.{each}.extraJavaOptions": LIGHT for each in ("driver", "executor")}
-        words = " ".join(f'--conf "{name}={value}"' for name, value in conf.items())
-        os.environ.update(running.environ, PYSPARK_SUBMIT_ARGS=f"{words} pyspark-shell")
-        yield running.url
+    with master(driver, home, **{"spark.executor.memory": "900m"}) as url:
+        yield url
 
 
 def main(words: list[str]) -> int:

@@ -21,8 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from tests.golden import story
 from tests.lab.cluster import Cluster
-
-from segmend.spark.session import session
+from tests.spark.standalone import MASTERS, master, quiet_session
 
 Partitions = Mapping[tuple[str, int], Sequence[int]]
 """Topic and partition to the offsets that are there."""
@@ -213,12 +212,17 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--odd", action="store_true", help="each odd value once, and nothing drawn")
+    parser.add_argument("--on", choices=MASTERS, default=MASTERS[0], help="where Spark runs")
     given = parser.parse_args(words)
-    with tempfile.TemporaryDirectory() as root, Cluster("4.3.1", Path(root)) as cluster:
+    with (
+        tempfile.TemporaryDirectory() as root,
+        tempfile.TemporaryDirectory() as home,
+        Cluster("4.3.1", Path(root)) as cluster,
+        master(given.on, Path(home), **{"spark.jars": connector()}) as url,
+    ):
         cluster.start()
         story.first_life(cluster)
-        spark = session("local[2]", conf={"spark.jars": connector()})
-        spark.sparkContext.setLogLevel("OFF")
+        spark = quiet_session(url)
         dirs = sorted(map(str, Path(root).glob("b*/d*")))
         ours = spark.read.format("kafka-log").option("columns", "topic,partition,offset,timestamp").load(dirs)
         there: dict[tuple[str, int], list[int]] = {}

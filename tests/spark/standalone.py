@@ -1,11 +1,16 @@
-"""A standalone Spark cluster whose workers have Spark and a bare Python, and nothing of segmend."""
+"""Spark's own daemons: a standalone cluster and a server of Spark Connect.
+
+The workers of the cluster have Spark and a bare Python, and nothing of segmend; the server's have all of it.
+"""
 
 import functools
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import threading
 import venv
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,11 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+from pyspark.sql import SparkSession
 from tests.waiting import until
 
 from segmend.cli.commands.fleet.caching import cache_folder
 from segmend.spark.archive import options_with
 from segmend.spark.java import find_java
+from segmend.spark.session import session
 
 SECONDS = 300
 """So long a test waits for what it looks for."""
@@ -106,6 +113,12 @@ class Daemons:
         return str(until(f"{name}: {pattern}", look, SECONDS)[0])
 
 
+def submitted(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings for a session to come, by the environment."""
+    conf = [f'--conf "{name}={value}"' for name, value in settings.items()]
+    return {"PYSPARK_SUBMIT_ARGS": " ".join([*conf, "pyspark-shell"])}
+
+
 @dataclass
 class Cluster:
     """`second` is the worker on 127.0.0.2, which leads a session of its own; `hold` see above."""
@@ -117,21 +130,24 @@ class Cluster:
 
     def start(self, *command: str, **settings: str) -> subprocess.Popen[str]:
         """A module of Python with this cluster's settings for the session that it starts."""
-        given = {
-            "spark.cores.max": "2",
-            "spark.driver.extraJavaOptions": light(),
-            "spark.executor.extraJavaOptions": f"{light()} {tmp(self.hold.parent)}",
-            "spark.ui.enabled": "false",
-        }
-        conf = [f'--conf "{name}={value}"' for name, value in (given | settings).items()]
         return subprocess.Popen(
             [sys.executable, "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **self.environ, "PYSPARK_SUBMIT_ARGS": " ".join([*conf, "pyspark-shell"])},
+            env={**os.environ, **self.led(**settings)},
         )
+
+    def led(self, **settings: str) -> dict[str, str]:
+        """The environment of who leads a session here."""
+        given = {
+            "spark.cores.max": "2",
+            "spark.driver.extraJavaOptions": light(),
+            "spark.executor.extraJavaOptions": f"{light()} {tmp(self.hold.parent)}",
+            "spark.ui.enabled": "false",
+        }
+        return {**self.environ, **submitted(given | settings)}
 
     def kill_second(self) -> None:
         """As a power cut would, executor and all."""
@@ -162,6 +178,97 @@ def cluster(python: Path, folder: Path) -> Iterator[Cluster]:
             daemons.told(name, "Successfully registered with master")
         environ = {name: daemons.environ[name] for name in ("JAVA_HOME", "SPARK_LOCAL_IP")}
         yield Cluster(url, environ | ours, second, hold)
+
+
+@contextmanager
+def connect_server(folder: Path, **settings: str) -> Iterator[str]:
+    """The address of a server of Spark Connect."""
+    with ExitStack() as stack:
+        ours = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        daemons = Daemons(folder, ours, stack)
+        given = {
+            "spark.connect.grpc.binding.port": "0",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.ui.enabled": "false",
+        } | settings
+        daemons.start(
+            "connect", "spark-submit", "--master", "local[2]", "--driver-java-options", light(),
+            *(each for name, value in given.items() for each in ("--conf", f"{name}={value}")),
+            "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal",
+            SPARK_DAEMON_MEMORY="1g",
+        )  # fmt: skip
+        port = daemons.told("connect", r"Spark Connect server started at: \S+:(\d+)")
+        yield f"sc://127.0.0.1:{port}"
+
+
+MASTERS = ("local", "standalone", "connect")
+
+
+@contextmanager
+def master(kind: str, home: Path, **settings: str) -> Iterator[str]:
+    """What `session` is given for one of `MASTERS`; `settings` are of this process' sessions from then on."""
+    with ExitStack() as stack:
+        if kind == "connect":
+            yield stack.enter_context(connect_server(home, **settings))
+            return
+        if kind == "local":
+            os.environ.update(submitted(settings))
+            yield "local[2]"
+            return
+        running = stack.enter_context(cluster(bare_python(home / "bare"), home))
+        os.environ.update(running.led(**settings))
+        yield running.url
+
+
+@contextmanager
+def hunted(home: Path, draw: random.Random, seconds: float = 6) -> Iterator[list[str]]:
+    """Executors of the cluster in `home` die now and then, or a Python of theirs; those that did.
+
+    A second try may meet the next one: what is a failure too many is for Spark's settings to say.
+    """
+    over, died = threading.Event(), list[str]()
+
+    def hunt() -> None:
+        while not over.wait(draw.uniform(0.3, 2 * seconds)):
+            executors = [pid for pid, line in _processes() if _EXECUTOR in line and f"{tmp(home)}\0" in line]
+            pythons = [pid for pid, line in _processes() if "pyspark" in line and _parent(pid) in executors]
+            hunted = draw.choice((executors, pythons or executors))
+            if hunted:
+                with suppress(ProcessLookupError):
+                    os.kill(draw.choice(sorted(hunted)), signal.SIGKILL)
+                    died.append("executor" if hunted is executors else "python")
+
+    hunter = threading.Thread(target=hunt, daemon=True)
+    hunter.start()
+    try:
+        yield died
+    finally:
+        over.set()
+        hunter.join()
+
+
+_EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+def _processes() -> Iterator[tuple[int, str]]:
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            yield int(each.name), (each / "cmdline").read_text(errors="replace")
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def quiet_session(url: str) -> SparkSession:
+    """One that says nothing of the errors it throws."""
+    spark = session(url, cache=cache_folder())
+    if (context := getattr(spark, "_sc", None)) is not None:
+        context.setLogLevel("OFF")
+    return spark
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

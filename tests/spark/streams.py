@@ -33,8 +33,7 @@ from tests.golden.topics import Topic, create, small_segments
 from tests.lab.admin import admin
 from tests.lab.cluster import Cluster
 from tests.spark.beside_kafka import apart, rows
-
-from segmend.spark.session import session
+from tests.spark.standalone import MASTERS, master, quiet_session
 
 QUICK = {
     "log.segment.delete.delay.ms": "300", "log.retention.check.interval.ms": "300",
@@ -347,12 +346,17 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--on", choices=MASTERS, default=MASTERS[0], help="where Spark runs")
     given = parser.parse_args(words)
     settings = {"spark.jars": connector(), "spark.sql.shuffle.partitions": "1"}
-    with tempfile.TemporaryDirectory() as root, Cluster("4.3.1", Path(root, "k"), settings=QUICK) as cluster:
+    with (
+        tempfile.TemporaryDirectory() as root,
+        tempfile.TemporaryDirectory() as home,
+        Cluster("4.3.1", Path(root, "k"), settings=QUICK) as cluster,
+        master(given.on, Path(home), **settings) as url,
+    ):
         cluster.start()
-        spark = session("local[2]", conf=settings)
-        spark.sparkContext.setLogLevel("OFF")
+        spark = quiet_session(url)
         differ = Counter[str]()
         for words_ in stories(Life(cluster, given.seed), spark, Path(root), given.seed, given.count):
             differ["rounds"] += 1

@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import tarfile
+import time
 from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -21,6 +22,12 @@ from segmend.errors import SegmendError
 
 NAME: Final = "segmend_workers"
 """The directory that executors find it in."""
+
+_KEPT: Final = 3
+"""Each has 130 MB; who has more installations than this waits for theirs again and again."""
+_FRESH: Final = ".new"
+_HALF_SECONDS: Final = 600
+"""So long nobody writes one."""
 
 _ROOTS: Final = (
     "pyarrow", "numpy", "deltalake", "obstore", "crc32c", "cramjam", "isal", "lz4", "zstandard",
@@ -47,7 +54,7 @@ def bundle_name() -> str:
 
 def make_bundle(target: Path) -> None:
     """Write the archive, under its name only when it is whole; SegmendError if it cannot be written."""
-    fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
+    fresh = target.with_name(f"{target.name}.{os.getpid()}{_FRESH}")
     try:
         with open(fresh, "wb") as file, tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
             for each in _distributions():
@@ -62,15 +69,35 @@ def make_bundle(target: Path) -> None:
                         archive.add(path, str(path.relative_to(folder.parent)), recursive=False)
         fresh.replace(target)
     except OSError as error:
+        raise SegmendError(f"{target}: {error.strerror or error}") from error
+    finally:  # also of who pressed Ctrl-C
         with suppress(OSError):  # a name that is too long is none to remove, either
             fresh.unlink(missing_ok=True)
-        raise SegmendError(f"{target}: {error.strerror or error}") from error
+
+
+def kept_bundle(folder: Path) -> Path:
+    """The archive in `folder`, made if it is not there; it is the newest now."""
+    bundle = folder / bundle_name()
+    try:
+        os.utime(bundle)
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        make_bundle(bundle)
+        keep_newest(folder)
+    except OSError:  # as others may keep it for us
+        pass
+    return bundle
 
 
 def keep_newest(folder: Path) -> None:
-    """Of the archives in `folder`, which have names as `bundle_name` gives, drop all but the newest."""
-    archives = sorted(folder.glob("segmend-workers-*.tar.gz"), key=lambda file: file.stat().st_mtime_ns)
-    for old in archives[:-1]:
+    """Drop archives of other installations, but for the newest, and halves whose writers were killed.
+
+    They have names as `bundle_name` gives. Executors come for one as long as its session runs.
+    """
+    archives = sorted(folder.glob("segmend-workers-*.tar.gz"), key=lambda file: -file.stat().st_mtime_ns)
+    dead = time.time() - _HALF_SECONDS
+    halves = (each for each in folder.glob(f"segmend-workers-*{_FRESH}") if each.stat().st_mtime < dead)
+    for old in (*archives[_KEPT:], *halves):
         old.unlink(missing_ok=True)
 
 

@@ -31,7 +31,7 @@ from pyspark.sql import SparkSession
 import segmend
 from segmend.errors import SegmendError, UsageError
 from segmend.fleet.bundle import NAME as BUNDLE
-from segmend.fleet.bundle import bundle_name, keep_newest, make_bundle
+from segmend.fleet.bundle import kept_bundle
 from segmend.fleet.damaged import LOG
 from segmend.spark.archive import archive_later, is_wanted, options_with
 from segmend.spark.java import Java, find_java, java_home
@@ -204,13 +204,8 @@ def _tell_unheeded(spark: SparkSession, master: str, conf: Mapping[str, str]) ->
 
 def _brought_along(folder: Path) -> dict[str, str]:
     """Settings by which executors get segmend and its packages: they need Spark and Python only."""
-    bundle = folder / bundle_name()
-    if not bundle.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        make_bundle(bundle)
-        keep_newest(folder)
     return {
-        "spark.archives": f"{bundle}#{BUNDLE}",
+        "spark.archives": f"{kept_bundle(folder)}#{BUNDLE}",
         "spark.executorEnv.PYTHONPATH": BUNDLE,
         # Java's own is the container's on YARN, whose path is longer than that of a socket may be.
         "spark.python.unix.domain.socket.dir": "/tmp",
