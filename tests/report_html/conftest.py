@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +45,28 @@ def report_file(tmp_path_factory: pytest.TempPathFactory, page_html: str) -> Pat
     return path
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """A running browser. CI must have one; elsewhere its absence skips the browser tests."""
+@contextmanager
+def chromium_here() -> Iterator[Any]:
+    """A running browser; `LookupError` where there is none."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        pytest.skip("no Chromium on PATH: the report's browser tests need one (apt-get install chromium)")
+        raise LookupError("the report's browser tests need Chromium on PATH (apt-get install chromium)")
     from playwright.sync_api import sync_playwright  # a browser test's own need
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """CI must have one; elsewhere its absence skips the browser tests."""
+    try:
+        with chromium_here() as browser:
+            yield browser
+    except LookupError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

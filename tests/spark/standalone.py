@@ -230,7 +230,7 @@ def hunted(home: Path, draw: random.Random, seconds: float = 6) -> Iterator[list
 
     def hunt() -> None:
         while not over.wait(draw.uniform(0.3, 2 * seconds)):
-            executors = [pid for pid, line in _processes() if _EXECUTOR in line and f"{tmp(home)}\0" in line]
+            executors = executors_of(home)
             pythons = [pid for pid, line in _processes() if "pyspark" in line and _parent(pid) in executors]
             hunted = draw.choice((executors, pythons or executors))
             if hunted:
@@ -247,7 +247,10 @@ def hunted(home: Path, draw: random.Random, seconds: float = 6) -> Iterator[list
         hunter.join()
 
 
-_EXECUTOR = "CoarseGrainedExecutorBackend"
+def executors_of(home: Path) -> list[int]:
+    """The processes of the cluster that lies in `home`."""
+    name = "CoarseGrainedExecutorBackend"
+    return [pid for pid, line in _processes() if name in line and f"{tmp(home)}\0" in line]
 
 
 def _processes() -> Iterator[tuple[int, str]]:

@@ -60,6 +60,15 @@ def next_audit(running: Cluster, done: subprocess.Popen[str], out: str) -> None:
     held.rmdir()
 
 
+def test_what_an_executor_met_goes_with_it_and_that_is_told(running: Cluster, home: Path) -> None:
+    """The rows of its tasks were counted, and nobody was told that there should be more."""
+    hurt, cache = str(damaged_fleet(home / "hurt before")), str(cache_folder() or home / "cache")
+    with running.start("tests.spark.damaged_read", running.url, cache, hurt, str(home)) as done:
+        printed, told = done.communicate(timeout=SECONDS)
+    assert (done.returncode, printed) == (0, "234\n"), told
+    assert " lost since the read began, and with it what was met there" in told
+
+
 def test_a_worker_hangs_and_is_killed_then(running: Cluster, home: Path) -> None:
     """Damage that tasks met elsewhere is told here. Speculative execution: a second copy of a task that hangs
     is started, and counts once. The next one is lost with its worker, and done again by the other; OUT is a

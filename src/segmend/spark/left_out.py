@@ -2,16 +2,18 @@
 
 Spark keeps what Python logs in a worker for the session that it works for (`python_worker_logs`, Spark 4.1).
 That is looked through once no action has ended for a second, and what the tasks of a read met is added up and
-logged once, in the process that asked.
+logged once, in the process that asked. It lies with the executors, and goes with them: that is told, too.
 """
 
 from __future__ import annotations
 
 import atexit
 import logging
+import math
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
@@ -25,6 +27,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Row, SparkSession
 
 from segmend.fleet.damaged import LOG, TALLY, added_up
+from segmend.wording import plural
 
 LOGGING: Final = "spark.sql.pyspark.worker.logging.enabled"
 _OURS: Final = re.compile("kafka[-_]log")
@@ -75,9 +78,11 @@ class _Teller:
         self._asking = threading.Lock()
         self._asker = 0
         self._soon: threading.Timer | None = None
+        self._since = math.inf
 
-    def onSuccess(self, _action: str, execution: JavaObject, _nanos: int) -> None:
+    def onSuccess(self, _action: str, execution: JavaObject, nanos: int) -> None:
         if _OURS.search(execution.optimizedPlan().toString()):
+            self._since = min(self._since, time.time() - nanos / 1e9)
             self._tell_soon()
 
     def onFailure(self, _action: str, _execution: JavaObject, _error: JavaObject) -> None:
@@ -117,6 +122,28 @@ class _Teller:
             LOG.warning("%s", words)
         for tally in added_up(row[TALLY] for row in fresh if row[TALLY] is not None):
             tally.tell()
+        since, self._since = self._since, math.inf
+        if gone := _gone_since(self._spark, since):
+            LOG.warning(
+                "kafka-log: %s lost since the read began, and with it what was met there: whether damage "
+                "cost more records than is told here only the table damage says",
+                plural(gone, "executor was", "executors were"),
+            )
+
+
+def _gone_since(spark: SparkSession, since: float) -> int:
+    """How many executors ended since then that had done something; Spark Connect does not tell."""
+    context = getattr(spark, "_sc", None)
+    if context is None or math.isinf(since):
+        return 0
+    executors = context._jsc.sc().statusStore().executorList(False)
+    each = (executors.apply(number) for number in range(executors.size()))
+    ended = [one.removeTime().get().getTime() / 1000 for one in each if _is_gone(one)]
+    return sum(when >= since for when in ended)
+
+
+def _is_gone(executor: JavaObject) -> bool:
+    return bool(executor.completedTasks()) and bool(executor.removeTime().isDefined())
 
 
 @contextmanager
