@@ -3,12 +3,14 @@
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.cli.run import SOURCE, python
+from tests.fleet.build import three_brokers
 
 from segmend.cli import main as frame
 from segmend.errors import ExitCode
@@ -197,3 +199,35 @@ def test_ctrl_c_while_python_starts_for_us(tmp_path: Path) -> None:
 
 def test_ctrl_c_before_a_scan_has_begun() -> None:
     NativeWalker.__new__(NativeWalker).__del__()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("driver", ["local", "spark"])
+@pytest.mark.parametrize("who", ["input", "OUT"])
+def test_ctrl_c_while_a_store_does_not_answer(who: str, driver: str, tmp_path: Path) -> None:
+    """obstore and delta-rs try again and again, for minutes, and hear of no signal."""
+    three_brokers(tmp_path / "fleet")
+    silent = socket.create_server(("127.0.0.1", 0))
+    silent.settimeout(60)
+    source, out = ("s3://b/f", tmp_path / "out") if who == "input" else (tmp_path / "fleet", "s3://b/out")
+    argv = ["fleet", "audit", source, "--out", out, "--driver", driver, "--no-report"]
+    environ = {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{silent.getsockname()[1]}", "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "us-east-1",
+    }  # fmt: skip
+    program = f"{AT_A_TERMINAL}; from segmend.__main__ import entry; entry()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, argv)],
+        env=os.environ | environ | {"PYTHONPATH": str(SOURCE)}, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    with silent, process:
+        try:
+            connection, _ = silent.accept()
+            with connection:
+                os.killpg(process.pid, signal.SIGINT)
+                told = process.communicate(timeout=20)[1]
+        finally:
+            process.kill()
+    assert (process.returncode, told) == CANCELLED

@@ -13,6 +13,7 @@ import sys
 CANCELLED = 32
 """`ExitCode.CANCELLED`, which is an enum."""
 _running = False
+_heard = 0
 
 
 def guard() -> None:
@@ -38,15 +39,26 @@ def ending() -> None:
 
 def over() -> None:
     """All is done: whoever presses it now comes too late to change how the command ends."""
-    if signal.getsignal(signal.SIGINT) is _interrupted:
+    if is_guarded():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Python notes that a Ctrl-C went through an `exec` of text (initializers of classes) and ends by that
     # signal, whatever the exit code; the next such `exec` lets it forget that.
     exec("")
 
 
+def is_guarded() -> bool:
+    """Whether Ctrl-C comes to this module, as it does in a process of its own."""
+    return bool(signal.getsignal(signal.SIGINT) is _interrupted)
+
+
+def heard() -> int:
+    """How often it came."""
+    return _heard
+
+
 def _interrupted(_signal: int, _frame: object) -> None:
-    global _running
+    global _heard, _running
+    _heard += 1
     if not _running:
         end()
     _running = False

@@ -16,6 +16,7 @@ from segmend.fleet.workers import can_share, forks_of_this
 
 from .audit import EXAMPLES as EXAMPLES
 from .needs import need
+from .unheard import heard_all_the_same
 
 _HOME = "segmend.cli.commands.fleet"
 _WITH_THREADS = ("deltalake", "obstore", "pyarrow")
@@ -50,5 +51,6 @@ def run(args: argparse.Namespace) -> int:
     forked = driver == "local" and sys.modules.keys().isdisjoint(_WITH_THREADS)
     with nullcontext() if driver == "spark" else without_pandas():
         room = import_module(f"{_HOME}.{args.room}.command")
-        with forks_of_this() if forked and can_share() else nullcontext() as args.workers:
+        forks = forks_of_this() if forked and can_share() else nullcontext()
+        with forks as args.workers, heard_all_the_same():  # forks come before the first thread
             return int(room.run(args))
