@@ -103,6 +103,17 @@ def cluster(
     return [feature("metadata.version", level), register(directory_ids), producer_ids(following), *made]
 
 
+def snapshot(values: Sequence[bytes], epoch: int = 0) -> list[bytes]:
+    """The batches of a snapshot with these records: its header, the records, its footer."""
+    ends = {3: struct.pack(">hqb", 0, 0, 0), 4: b"\0\0"}
+    header, footer = ([build.record(0, struct.pack(">hh", 0, kind), ends[kind])] for kind in ends)
+    records = [build.record(number, None, value) for number, value in enumerate(values, 1)]
+    return [
+        build.batch(0, header, attributes=0x20, epoch=epoch), build.batch(1, records, epoch=epoch),
+        build.batch(len(records) + 1, footer, attributes=0x20, epoch=epoch),
+    ]  # fmt: skip
+
+
 def write_metadata(log_dir: Path, records: Sequence[bytes]) -> Path:
     """`__cluster_metadata-0` with these records, one batch each."""
     log = build.PartitionWriter("__cluster_metadata", epoch=2)

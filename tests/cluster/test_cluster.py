@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,16 @@ from segmend.broker.election import Leaves, electable, may_wait, possible_leader
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import Sight
 from segmend.cluster.order import start_order
-from segmend.cluster.quorum import quorum
+from segmend.cluster.quorum import fetched_again, quorum
 from segmend.cluster.values import ClusterOutcome, Leadership, Prospect, ReplicaCopy
+from segmend.formats.control import LeaderChange, Voter
+from segmend.formats.quorum_state import QuorumState
 from segmend.loading import Effect, Extent, PartitionOutcome, Service
 from segmend.loading.replicas import EMPTY
 from segmend.logdir.release import Release
+from segmend.node.metadata_copy import Election
 from segmend.node.metadata_image import MetadataImage, PartitionLeader
+from segmend.node.voter_files import VoterFiles
 from tests.cli.run import run
 from tests.cluster.two import one_of_two
 from tests.copies import copy_tree
@@ -513,6 +518,50 @@ def test_a_replica_that_may_lead_at_a_loss_is_told_beside_the_wait(release: str)
     assert "if it does not: of those that can be elected (node 1), none is known to have" in (
         line.reason or ""
     )
+
+
+def voter(node: int, epoch: int, votes: Mapping[int, Sequence[int]], end: int = 50) -> Sight:
+    """A node whose quorum-state ends at an epoch, and whose log says who voted in others (for the first)."""
+    elections = tuple(
+        Election(
+            epoch=each, offset=each,
+            change=LeaderChange(0, ids[0] if ids else 2, (), tuple(Voter(one, None) for one in ids)),
+        )
+        for each, ids in votes.items()
+    )  # fmt: skip
+    files = VoterFiles(
+        whose=f"node {node}", node_id=node, directory_id=None, elections=elections, end=end,
+        state=QuorumState(leader_epoch=epoch),
+    )  # fmt: skip
+    return Sight(position=(epoch, end), followed=(-1, epoch), files=files)
+
+
+def test_a_voter_of_an_older_copy_is_known_by_the_votes_that_others_saw() -> None:
+    new = voter(2, 7, {3: (2, 3), 7: (2, 1)}, end=90)
+    found = quorum((1, 2, 3), {1: voter(1, 4, {}), 2: new, 3: voter(3, 4, {})}, {})
+    assert list(found.older) == [1]
+    assert "it voted in epoch 7 (for node 2), and its quorum-state ends at epoch 4" in found.older[1]
+    assert found.twice == (7, (1, 3)), "both know of none in 7"
+    had = {1: (4, 50), 2: (7, 90), 3: (4, 50)}
+    assert fetched_again((1, 2, 3), had, (4, 50)), "what one of three has is not committed"
+    assert not fetched_again((1, 2, 3), {2: (7, 90), 3: (4, 50)}, (4, 50)), "but the other may have had it"
+
+
+@pytest.mark.parametrize(
+    ("epochs", "down", "twice"),
+    [
+        ((7, 7, 4), {}, None),
+        ((4, 7, 4), {}, (7, (1, 3))),
+        ((4, 7, 4), {3: "away"}, None),
+        ((4, 7, 7), {}, None),
+    ],
+)
+def test_an_epoch_is_led_twice_where_a_majority_forgot_it(
+    epochs: tuple[int, ...], down: dict[int, str], twice: tuple[int, tuple[int, ...]] | None
+) -> None:
+    """Also where the log does not say who voted: a majority did."""
+    sights = {node: voter(node, epoch, {7: ()} if epoch == 7 else {}) for node, epoch in enumerate(epochs, 1)}
+    assert quorum((1, 2, 3), sights, down).twice == twice
 
 
 def test_without_a_majority_of_logs_nothing_is_known_to_be_committed() -> None:

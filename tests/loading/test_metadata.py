@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import struct
 from pathlib import Path
 from typing import TypeGuard
 
@@ -152,21 +151,10 @@ def test_what_is_behind_damage_is_not_gone_by(dirs: list[Path]) -> None:
     assert outcomes(lines) == {"t": "served", "u": "served", "v": "stray"}
 
 
-def snapshot() -> list[bytes]:
-    """Its header, its records, its footer."""
-    records = [build.record(number, None, value) for number, value in enumerate(metadata.cluster(["t"]), 1)]
-    footer = [build.record(0, struct.pack(">hh", 0, 4), b"\0\0")]
-    header = [build.record(0, struct.pack(">hh", 0, 3), struct.pack(">hqb", 0, 0, 0))]
-    return [
-        build.batch(0, header, attributes=0x20), build.batch(1, records),
-        build.batch(9, footer, attributes=0x20),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("how", ["cut off in its header", "of records alone", "another control record"])
 def test_a_newest_snapshot_without_its_header_ends_the_start(dirs: list[Path], how: str) -> None:
     """Seen on 3.9.2 and 4.3.1: First control record is not a snapshot header."""
-    header, *rest = snapshot()
+    header, *rest = metadata.snapshot(metadata.cluster(["t"]))
     begin = {"cut off in its header": header[:40], "another control record": rest[-1]}.get(how, b"")
     path = (
         dirs[0] / LOG / f"{len(metadata.cluster(['t', 'v'])):020d}-{1:010d}.checkpoint"
@@ -179,7 +167,9 @@ def test_a_newest_snapshot_without_its_header_ends_the_start(dirs: list[Path], h
 
 def test_a_snapshot_ahead_of_the_log_takes_its_place(dirs: list[Path]) -> None:
     """Of the epoch 7, which the log has not."""
-    (dirs[0] / LOG / f"{4:020d}-{7:010d}.checkpoint").write_bytes(b"".join(snapshot()))
+    (dirs[0] / LOG / f"{4:020d}-{7:010d}.checkpoint").write_bytes(
+        b"".join(metadata.snapshot(metadata.cluster(["t"])))
+    )
     lines = started(dirs, node(dirs, "1@localhost:9093"))
     assert outcomes(lines)["t"] == "served"
     assert outcomes(lines)["v"] == "stray"

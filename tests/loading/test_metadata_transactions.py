@@ -14,6 +14,7 @@ from tests.faults.written import SECOND_ID, two_dirs, with_metadata
 
 from segmend.loading import BrokerOutcome, ForecastOptions, PartitionOutcome, forecast
 from segmend.loading.run import Line
+from segmend.logdir.config import ServerConfig
 
 DIRECTORIES = [build.DIRECTORY_ID, SECOND_ID]
 GONE = metadata.remove_topic(build.topic_id("v"))
@@ -71,6 +72,31 @@ def test_a_node_ends_over_records_that_it_does_not_expect(
     assert isinstance(last, BrokerOutcome)
     assert not last.starts
     assert says in (last.reason or "")
+
+
+@pytest.mark.parametrize(("covered", "starts"), [(0, False), (-1, True), (None, True)])
+def test_a_transaction_right_behind_a_snapshot_ends_the_node(
+    covered: int | None, starts: bool, tmp_path: Path
+) -> None:
+    """Seen on 3.6.2: a snapshot in memory is made at the end of that on disk, and before it for the begin."""
+    records = metadata.cluster("tu", directory_ids=DIRECTORIES)
+    dirs = with_metadata([*records, metadata.BEGIN, *MADE, metadata.END], two_dirs)(tmp_path)
+    if covered is not None:
+        first = records[: len(records) + covered]
+        name = f"{len(first):020}-{2:010}.checkpoint"
+        (dirs[0] / "__cluster_metadata-0" / name).write_bytes(b"".join(metadata.snapshot(first, epoch=2)))
+    last = list(forecast(broker_of(dirs, "4.3"), ForecastOptions()))[-1]
+    assert isinstance(last, BrokerOutcome)
+    assert last.starts == starts
+    assert starts or "Can't create a new in-memory snapshot" in (last.reason or "")
+    path = tmp_path / "server.properties"
+    path.write_text(
+        "process.roles=broker\nnode.id=1\ncontroller.quorum.voters=9@localhost:9093\n"
+        f"controller.listener.names=CONTROLLER\nlog.dirs={','.join(map(str, dirs))}\n"
+    )
+    last = list(forecast(broker_of(dirs, "4.3", ServerConfig.load(str(path))), ForecastOptions()))[-1]
+    assert isinstance(last, BrokerOutcome)
+    assert last.starts, "a broker alone makes no such snapshots"
 
 
 @pytest.mark.parametrize("behind", [[], [metadata.ABORT], [metadata.END]])

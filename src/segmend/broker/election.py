@@ -41,6 +41,17 @@ FORGOTTEN = (
     "inconsistent with current leader OptionalInt.empty and epoch {own}"
 )
 """`KafkaRaftClient.maybeTransition`, `hasConsistentLeader`: a node knows best whether it leads."""
+OLDER = (
+    "what voter {node} had acknowledged: its files are of an older copy of it ({why}); it may vote once more "
+    "in an epoch in which it has voted, and what was committed by its word may be with nobody else"
+)
+"""`QuorumState`, `FileQuorumStateStore`: who gives a vote, or asks for one, has synced that epoch before."""
+TWICE = (
+    "whether epoch {epoch}, which had a leader, gets another one: of {all} voters {who} know of none in it "
+    "any more, so at least one of them has files of an older copy, and together they can elect one in it; "
+    "then two histories have the same epochs and offsets, and no node sees where they part"
+)
+"""A majority had voted in it, and each of them had synced that (`QuorumState.transitionToCandidate`)."""
 NO_MAJORITY = "{up} of {all} voters come up, {needed} are needed"
 NOT_THE_VOTER = "voter {} is the one whose metadata dir has the id {}; this one has {}, and no vote (KIP-853)"
 """`VoterSet.isVoter` compares the directory ids, too, where the log has them."""

@@ -46,3 +46,8 @@ MIGRATES: Final[Rule[bool]] = Rule(
 )
 IN_SNAPSHOT: Final = "{} cannot appear within a snapshot."
 HAS_TRANSACTIONS: Final = new_in("OffsetControlManager; KIP-868", (3, 6))
+BEGINS_BEHIND: Final = (
+    "Can't create a new in-memory snapshot at epoch {} because there is already a snapshot with epoch {}. "
+    "Snapshot epochs are {}"
+)
+"""`SnapshotRegistry`: a snapshot has one at its end offset, a begin makes one before its own."""

@@ -46,7 +46,7 @@ def _tell(lines: Iterable[Line], args: argparse.Namespace) -> bool:
     dirs = {node.node_id: node.dirs for node in nodes}
     emit(leadership_lines(partitions, look, dirs=dirs, every=args.all))
     emit(node_lines(nodes, look))
-    emit(each for line in told if isinstance(line, Quorum) for each in quorum_lines(line, look))
+    emit(each for line in told if isinstance(line, Quorum) for each in quorum_lines(line, look, dirs=dirs))
     last = told[-1]
     assert isinstance(last, ClusterOutcome), "a forecast of a cluster ends with its outcome"
     emit(cluster_lines(last, look))

@@ -16,9 +16,11 @@ from segmend.loading import DirOutcome, ForecastOptions, Later, PartitionOutcome
 from segmend.loading.values import TOO_EARLY, Losses
 from segmend.logdir.as_user import user_of
 from segmend.node.broker_dirs import BrokerDirs
+from segmend.node.metadata_copy import MetadataCopy
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.metadata_log import MetadataLog
 from segmend.node.older import ahead, newest_epoch
+from segmend.node.voter_files import VoterFiles, sound_state
 
 _RECORD = 7
 """`DefaultRecord`: none is shorter, as each of its seven fields takes a byte at least."""
@@ -32,7 +34,8 @@ class Sight:
     `epochs` are the leader epochs behind that with their first offsets; `voters` and `replicas` the nodes
     that the log names; `marks` the high watermarks in its checkpoints: so much is committed; `settings`
     its server.properties, as far as it was given and matters to others; `lost_vote` why it has none;
-    `followed` the leader and epoch in its quorum-state; `kraft` whether it has no ZooKeeper.
+    `followed` the leader and epoch in its quorum-state; `files` what they tell of votes, its own and others',
+    in the dir `home`; `kraft` whether it has no ZooKeeper.
     """
 
     position: tuple[int, int] | None
@@ -44,6 +47,8 @@ class Sight:
     epochs: tuple[tuple[int, int], ...] = ()
     lost_vote: str | None = None
     followed: tuple[int, int] = (-1, 0)
+    files: VoterFiles | None = None
+    home: str | None = None
     kraft: bool = False
 
     @property
@@ -156,6 +161,7 @@ def sight(broker: BrokerDirs) -> Sight:
         replicas=frozenset(node for replicas in named for node in replicas),
         snapshot=log.snapshot[0] if log.snapshot else 0, epochs=tuple(sorted(log.epochs.items())),
         lost_vote=broker.lost_vote, followed=_followed(broker), kraft=broker.kraft,
+        files=_voter_files(broker), home=None if broker.metadata_dir is None else broker.metadata_dir.path,
     )  # fmt: skip
 
 
@@ -166,6 +172,16 @@ def _followed(broker: BrokerDirs) -> tuple[int, int]:
     if state is None or state.leader_id is None or state.leader_epoch is None:
         return -1, 0
     return state.leader_id, state.leader_epoch
+
+
+def _voter_files(broker: BrokerDirs) -> VoterFiles | None:
+    home = broker.metadata_dir
+    partition = None if home is None else home.cluster_metadata
+    if home is None or partition is None:
+        return None
+    whose = f"{partition.path} (node {broker.node_id})"
+    copy, state = MetadataCopy.of(partition), sound_state(partition)
+    return VoterFiles.of(whose, broker.node_id, home.directory_id, copy, state)
 
 
 def forgotten(sights: Mapping[int, Sight]) -> Iterator[tuple[int, str]]:

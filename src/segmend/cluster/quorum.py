@@ -43,6 +43,7 @@ def quorum(
         voters=tuple(told), needed=needed, leaders_possible=tuple(able), reason=reason,
         committed=_committed([sights[node] for node in voters if node in sights], needed),
         blank=tuple(voter.node_id for voter in told if voter.node_id in able and not voter.end),
+        twice=_led_twice(voters, sights, up) if able else None,
     )  # fmt: skip
 
 
@@ -56,12 +57,30 @@ def _committed(sights: Collection[Sight], needed: int) -> int | None:
     return max(ends[needed - 1], *(sight.snapshot for sight in known))
 
 
+def _led_twice(
+    voters: Collection[int], sights: Mapping[int, Sight], up: Collection[int]
+) -> tuple[int, tuple[int, ...]] | None:
+    """The newest epoch that had a leader, and in which a majority of the voters would vote once more.
+
+    Their votes are lost with newer files: a majority gave theirs in it, and these are too many to be others.
+    """
+    files = [sight.files for sight in sights.values() if sight.files is not None]
+    led = {election.epoch for each in files for election in each.believed}
+    led |= {sight.followed[1] for sight in sights.values() if sight.followed[0] >= 0}
+    for epoch in sorted(led, reverse=True):
+        behind = [node for node in sorted(up) if node in sights and sights[node].epoch < epoch]
+        if len(behind) >= majority(len(voters)):
+            return epoch, tuple(behind)
+    return None
+
+
 def fetched_again(
     voters: Collection[int], had: Mapping[int, tuple[int, int]], leader: tuple[int, int]
 ) -> bool:
     """Whether a leader has all that can be committed, so that what others cut off their logs they get again.
 
-    A majority `had` it, each up to there at most; a voter that is not among them may have had any of it.
+    A majority `had` it, each up to there at most; a voter that is not among them may have had any of it, as
+    one whose files are of an older copy.
     """
     ends = sorted((had[node] for node in voters if node in had), reverse=True)
     others = majority(len(voters)) - (len(voters) - len(ends))
@@ -72,5 +91,18 @@ def _voter(node_id: int, sights: Mapping[int, Sight], down: Mapping[int, str]) -
     seen = sights.get(node_id)
     epoch, end = (None, None) if seen is None or seen.position is None else seen.position
     return QuorumVoter(
-        node_id=node_id, up=node_id not in down, end=end, epoch=epoch, reason=down.get(node_id)
+        node_id=node_id,
+        up=node_id not in down,
+        end=end,
+        epoch=epoch,
+        reason=down.get(node_id),
+        older=_older(node_id, sights),
+        home=None if seen is None else seen.home,
     )
+
+
+def _older(node_id: int, sights: Mapping[int, Sight]) -> str | None:
+    """How the files of others show that those of this node are of an older copy of it."""
+    known = {node: seen.files for node, seen in sights.items() if seen.files is not None}
+    own = known.pop(node_id, None)
+    return None if own is None else next(own.older_than(known.values()), None)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from segmend.broker.election import NOT_REGISTERED
+from segmend.broker.election import NOT_REGISTERED, OLDER, TWICE
 from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing, forgotten
 from segmend.cluster.order import start_order
@@ -17,6 +17,7 @@ from segmend.loading import PartitionOutcome
 from segmend.loading.metadata import FOLLOWS
 from segmend.loading.values import Losses
 from segmend.logdir.release import Release
+from segmend.node.metadata_copy import Position
 from segmend.node.metadata_image import MetadataImage
 from segmend.node.older import told
 from segmend.node.zookeeper_metadata import ZooKeeperMetadata
@@ -42,6 +43,15 @@ SHORTER = (
     "what the metadata lacks: all that voter {} has behind offset {} goes if voter {} is elected, which ends "
     "there, and a voter whose metadata is not here may have had it, too: then it was committed"
 )
+FORGETS = (
+    "voter {} can be elected, and its metadata, which ends at offset {}, does not know of it: a stray on "
+    "every node then; voter {} has it in its own, which ends at {}"
+)
+BY_OLDER = (
+    "who leads it is not told: voter {} has files of an older copy, and what was committed since is gone if "
+    "voter {} is elected"
+)
+BY_TWO = "who leads it is not told: epoch {} of the metadata may get a second leader"
 ALONE = "node {} may end, and nobody else can lead it"
 BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
 
@@ -73,7 +83,7 @@ class ClusterForecast:
 
     def __iter__(self) -> Iterator[Line]:
         starts, elected = self._settled()
-        told = list(self._leaderships(starts, elected))
+        told = [self._doubted(line, elected) for line in self._leaderships(starts, elected)]
         may_end = self._may_end(told)
         lines = [_with_its_node(line, may_end) for line in told]
         nodes = [
@@ -136,7 +146,7 @@ class ClusterForecast:
         """What is cut off a copy of the metadata that whoever is elected has is not lost."""
         cut = {each.outcome.node_id: each.outcome.broker.metadata_lost for each in starts}
         had = {node: self._sights[node].before(lost) for node, lost in cut.items()}
-        known = {node: position for node, position in had.items() if position is not None}
+        known = _all_of_it(had, elected)
         leader = self._leader(elected) if elected.comes_up else None
         ends = None if leader is None else self._sights[leader].position
         again = ends is not None and fetched_again(self._voters, known, ends)
@@ -172,7 +182,9 @@ class ClusterForecast:
         )
         if image is None:
             yield from seen.unknown()
-        for line in () if image is None else seen.leaderships(image):
+        for line in (
+            () if image is None else chain(seen.leaderships(image), self._unheard_of(seen, image, elected))
+        ):
             yield (
                 line
                 if self._is_led(elected)
@@ -183,6 +195,51 @@ class ClusterForecast:
                     reason=f"{NO_QUORUM}: {elected.reason}",
                 )
             )
+
+    def _unheard_of(self, seen: Outage, image: MetadataImage, elected: Quorum) -> Iterator[Leadership]:
+        """Partitions that the newest metadata here has, and that of a voter that can be elected has not.
+
+        What was not committed nobody has heard of: no node has a directory of it then.
+        """
+        leader, newest = self._leader(elected), self._newest(self._sights)
+        if self._zookeeper is not None or leader is None or newest is None or not elected.comes_up:
+            return
+        ends, most = (self._sights[node].position or (0, 0) for node in (leader, newest))
+        later = self._playing.image(newest) if most > ends else None
+        if later is None:
+            return
+        known = {(image.names[key[0]], key[1]) for key in image.replicas if key[0] in image.names}
+        again = fetched_again(self._voters, _all_of_it(self._had(), elected), ends)
+        reason = FORGETS.format(leader, ends[1], newest, most[1])
+        for line in seen.leaderships(later):
+            name = line.topic, line.partition
+            if name not in known and (not again or name in seen.replicas):
+                yield replace(line, outcome=Prospect.LEADERLESS, leaders_possible=(), reason=reason)
+
+    def _doubted(self, line: Leadership, elected: Quorum) -> Leadership:
+        """The same, not known where the metadata by which it is led is not what was committed."""
+        if line.outcome != Prospect.LED:
+            return line
+        if elected.twice is not None:
+            return replace(line, outcome=Prospect.UNKNOWN, reason=BY_TWO.format(elected.twice[0]))
+        had = _all_of_it(self._had(), elected)
+        short = [
+            node for node in elected.leaders_possible
+            if not fetched_again(self._voters, had, self._sights[node].position or (0, 0))
+        ]  # fmt: skip
+        if not elected.older or not short:
+            return line
+        reason = BY_OLDER.format(", ".join(map(str, elected.older)), " or ".join(map(str, sorted(short))))
+        return replace(line, outcome=Prospect.UNKNOWN, reason=reason)
+
+    def _had(self) -> dict[int, Position | None]:
+        """Where the metadata of each voter ends that is here."""
+        return {node: seen.position for node, seen in self._sights.items() if node in self._voters}
+
+    def _newest(self, nodes: Iterable[int]) -> int | None:
+        """Whose metadata goes furthest."""
+        known = {node: position for node in nodes if (position := self._sights[node].position) is not None}
+        return max(known, key=lambda node: known[node], default=None)
 
     def _outcome(
         self, nodes: list[NodeOutcome], elected: Quorum, lines: list[Leadership], behind: Sequence[str]
@@ -221,6 +278,10 @@ class ClusterForecast:
         elif not self._voters:
             yield NO_METADATA_LOG if any(each.kraft for each in self._sights.values()) else NOT_HERE
         yield from (BLANK.format(node) for node in elected.blank)
+        yield from (OLDER.format(node=node, why=why) for node, why in elected.older.items())
+        if elected.twice is not None:
+            epoch, behind = elected.twice
+            yield TWICE.format(epoch=epoch, all=len(self._voters), who=", ".join(map(str, behind)))
         yield from self._shorter(elected)
         yield from (f"node {node}: {why}" for node, why in self._absent().items() if why == NOT_GIVEN)
         for node in nodes:
@@ -228,15 +289,20 @@ class ClusterForecast:
 
     def _shorter(self, elected: Quorum) -> Iterator[str]:
         """Voters that can be elected, and perhaps lack what was committed: somebody else has it."""
-        known = {node: seen.position for node, seen in self._sights.items() if seen.position is not None}
-        had = {node: position for node, position in known.items() if node in self._voters}
-        newest = max(had, key=lambda node: had[node], default=None)
+        here = {node: position for node, position in self._had().items() if position is not None}
+        newest = self._newest(here)
         for node in elected.leaders_possible:
-            ends = had.get(node)
-            if newest is None or ends is None or ends >= had[newest]:
+            ends = here.get(node)
+            if newest is None or ends is None or ends >= here[newest]:
                 continue
-            if not fetched_again(self._voters, had, ends):
+            if not fetched_again(self._voters, _all_of_it(here, elected), ends):
                 yield SHORTER.format(newest, ends[1], node)
+
+
+def _all_of_it(had: Mapping[int, Position | None], elected: Quorum) -> dict[int, Position]:
+    """Those that nobody ever had more than: of files of an older copy nothing tells that."""
+    older = elected.older
+    return {node: ends for node, ends in had.items() if ends is not None and node not in older}
 
 
 def _with_its_node(line: Leadership, may_end: Collection[int]) -> Leadership:

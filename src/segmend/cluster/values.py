@@ -14,13 +14,19 @@ Name = tuple[str, int]
 
 @frozen
 class QuorumVoter:
-    """One voter of the metadata quorum; its copy of the log ends at `end` in `epoch`, if it is known."""
+    """One voter of the metadata quorum; its copy of the log ends at `end` in `epoch`, if it is known.
+
+    `older` is how it is seen that its files are of an older copy of it, None where nothing tells that; `home`
+    the log dir that has its metadata.
+    """
 
     node_id: int
     up: bool
     end: int | None = None
     epoch: int | None = None
     reason: str | None = None
+    older: str | None = None
+    home: str | None = None
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -29,6 +35,7 @@ class QuorumVoter:
             "log_end_offset": self.end,
             "epoch": self.epoch,
             "reason": self.reason,
+            "older_copy": self.older,
         }
 
 
@@ -37,7 +44,8 @@ class Quorum:
     """The metadata quorum that comes up; without `voters` nothing tells of one.
 
     `committed` is what a majority has of the newest known log. `blank` are those that can be elected
-    without a log.
+    without a log. `twice` is an epoch that had a leader and may get another one, with the voters that have
+    forgotten it, None without.
     """
 
     voters: tuple[QuorumVoter, ...]
@@ -46,10 +54,16 @@ class Quorum:
     committed: int | None
     blank: tuple[int, ...] = ()
     reason: str | None = None
+    twice: tuple[int, tuple[int, ...]] | None = None
 
     @property
     def voters_up(self) -> list[int]:
         return [voter.node_id for voter in self.voters if voter.up]
+
+    @property
+    def older(self) -> dict[int, str]:
+        """The voters whose files are known to be of an older copy, and how that is seen."""
+        return {voter.node_id: voter.older for voter in self.voters if voter.older is not None}
 
     @property
     def comes_up(self) -> bool:
@@ -66,6 +80,7 @@ class Quorum:
             "needed": self.needed,
             "leaders_possible": list(self.leaders_possible),
             "committed_offset": self.committed,
+            "led_twice": None if self.twice is None else self.twice[0],
         }
 
 

@@ -259,6 +259,12 @@ class BrokerDirs:
         """Whether it is a broker, as far as server.properties tells: a controller alone loads no logs."""
         return entries_of(self.config.given.get(ROLES, "")) != ["controller"]
 
+    @property
+    def is_controller(self) -> bool:
+        """Whether it is a controller, too, as far as anything tells: without its roles, who votes."""
+        roles = entries_of(self.config.given.get(ROLES, ""))
+        return "controller" in roles if roles else self.voters is None or self.node_id in self.voters
+
     def is_apart(self, log_dir: LogDir) -> bool | None:
         """Whether a dir has the metadata alone, and is none of `log.dirs`; None if only its names say so."""
         if self._configured_home is None:

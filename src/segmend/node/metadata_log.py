@@ -19,7 +19,7 @@ from segmend.broker.metadata_log import (
     NO_BEGIN,
     is_ahead,
 )
-from segmend.broker.metadata_records import HAS_TRANSACTIONS, IN_SNAPSHOT, UNREADABLE
+from segmend.broker.metadata_records import BEGINS_BEHIND, HAS_TRANSACTIONS, IN_SNAPSHOT, UNREADABLE
 from segmend.formats import control
 from segmend.formats.batch import RecordBatch
 from segmend.formats.envelope import FRAME_VERSION
@@ -193,6 +193,10 @@ class MetadataLog:
             if time < 0:
                 says = IN_SNAPSHOT.format(kind)
                 self._note(Misfit(rule=HAS_TRANSACTIONS, offset=offset, says=says, kind=value[1]))
+            elif kind == _BEGIN and self.snapshot is not None and offset == self.snapshot[0]:
+                says = BEGINS_BEHIND.format(offset - 1, offset, offset)
+                rule = HAS_TRANSACTIONS
+                self._note(Misfit(rule=rule, offset=offset, says=says, kind=value[1], controllers=True))
             if (kind == _BEGIN) == (self.held is not None) and self.misplaced is None:
                 says = BEGUN_ALREADY if kind == _BEGIN else NO_BEGIN
                 name = "".join(word.capitalize() for word in kind.split("_"))

@@ -25,7 +25,7 @@ def passed_over(broker: BrokerDirs) -> str | None:
 def misfits(log: MetadataLog, broker: BrokerDirs) -> Iterator[str]:
     """What the release says of records that it cannot replay, and ends over."""
     for misfit in log.misfits if passed_over(broker) is None else ():
-        if misfit.is_met(broker.release):
+        if misfit.is_met(broker.release) and (broker.is_controller or not misfit.controllers):
             yield BROKEN_RECORD.format(misfit.offset, misfit.says)
     if log.misplaced:
         yield log.misplaced

@@ -58,7 +58,8 @@ _NO_CHANGE: Final = -1
 class Misfit:
     """A record that does not fit, and what is said of it by releases of which `rule` is true.
 
-    `kind` is its api key, `unread` has the newest versions of it of such releases as cannot read it at all.
+    `kind` is its api key, `unread` has the newest versions of it of such releases as cannot read it at all;
+    `controllers`: nobody else says so.
     """
 
     rule: Rule[bool]
@@ -66,6 +67,7 @@ class Misfit:
     says: str
     kind: int
     unread: tuple[int, ...] = ()
+    controllers: bool = False
 
     def is_met(self, release: Release) -> bool:
         """Whether that release says so."""

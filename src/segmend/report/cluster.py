@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from segmend.cluster.values import ClusterOutcome, Leadership, NodeOutcome, Prospect, Quorum, ReplicaCopy
 from segmend.report import text
@@ -60,7 +61,9 @@ def _start(node: NodeOutcome, style: Style) -> str:
     return f"starts, {', '.join(told)}"
 
 
-def quorum_lines(quorum: Quorum, style: Style = PLAIN) -> Iterator[str]:
+def quorum_lines(
+    quorum: Quorum, style: Style = PLAIN, *, dirs: Mapping[int, Sequence[str]] = MappingProxyType({})
+) -> Iterator[str]:
     if not quorum.voters:
         return
     state = "comes up" if quorum.comes_up else style("red", f"does not come up: {quorum.reason}")
@@ -71,6 +74,17 @@ def quorum_lines(quorum: Quorum, style: Style = PLAIN) -> Iterator[str]:
         able = ", can be elected" if voter.node_id in quorum.leaders_possible else ""
         why = "" if voter.up else f"; {style('red', 'down')}: {text.clean(voter.reason or '')}"
         yield f"  voter {voter.node_id}: {log}{able}{why}"
+        if voter.older is not None:
+            yield f"    {style('red', 'of an older copy of it')}: {text.clean(voter.older)}"
+            yield from _restored(quorum, voter.node_id, dirs, style)
+
+
+def _restored(quorum: Quorum, node_id: int, dirs: Mapping[int, Sequence[str]], style: Style) -> Iterator[str]:
+    """The command that gives a voter the newest metadata, and a vote that it has not given."""
+    homes = {voter.node_id: voter.home for voter in quorum.voters if voter.home is not None}
+    own = dirs.get(node_id, (homes[node_id],))
+    froms = [word for other, home in homes.items() if other != node_id for word in ("--from", home)]
+    yield f"    next: {_command(style, 'plan quorum', *own, *froms, '-o', 'plan.json')}"
 
 
 def leadership_lines(

@@ -18,7 +18,7 @@ from segmend.kernel.scan import iter_batches
 from segmend.logdir import disk
 from segmend.topics.metadata import RECORDS, decode
 from tests.checks import build_partition as build
-from tests.checks.build_metadata import NO_OP
+from tests.checks.build_metadata import ABORT, BEGIN, END, NO_OP
 from tests.lab.disasters.scene import META, Scene
 from tests.lab.disasters.setups import new_id
 from tests.lab.disasters.wound import Wound
@@ -90,6 +90,13 @@ class Image:
             head += data[8:23] + (len(mine) - 1).to_bytes(4, "big") + data[27:57]
             out += build.seal(head + len(mine).to_bytes(4, "big") + body)
         self.path.write_bytes(out)
+
+    def offset(self, record: Record) -> int:
+        """Where it is in the log."""
+        mine = [each for each in self.records if each.batch == record.batch]
+        return int(self.batches[record.batch][0].base_offset) + next(
+            n for n, each in enumerate(mine) if each is record
+        )
 
     def drop(self, record: Record) -> None:
         """Take it away."""
@@ -193,6 +200,20 @@ def lengthened(image: Image, draw: random.Random) -> None:
     one.value = one.value[:-1] if more is None else one.value + more
 
 
+def begun(image: Image, draw: random.Random) -> None:
+    """A transaction begins, often right behind the newest snapshot, and may end, or be taken back."""
+    free = [each for each in image.records if each.value == NO_OP]
+    if not free:
+        raise LookupError("no NoOpRecord")
+    end = max((int(each.name[:20]) for each in image.path.parent.glob("*.checkpoint")), default=0)
+    behind = [each for each in free if draw.random() < 0.5 and image.offset(each) == end]
+    first = (behind or [draw.choice(free)])[0]
+    later = [each for each in free if image.offset(each) > image.offset(first)]
+    first.value = BEGIN
+    if later and draw.random() < 0.6:
+        draw.choice(later).value = draw.choice((END, ABORT))
+
+
 def other_value(
     each: SchemaField, version: int, now: Any, pool: dict[str, list[Any]], draw: random.Random
 ) -> Any:
@@ -228,11 +249,12 @@ def any_single(each: SchemaField, now: Any, draw: random.Random) -> Any:
     return draw.choice([*near, *near, greatest, least])
 
 
-def edit(change: Edit) -> Wound:
-    """One done to the metadata."""
+def edit(change: Edit, *, log: bool = False) -> Wound:
+    """One done to the metadata, with `log` to that alone."""
 
     def hurt(scene: Scene, _target: str, draw: random.Random) -> None:
-        image = images(scene.partition(META[:-2]), draw)
+        folder = scene.partition(META[:-2])
+        image = Image(max(folder.glob("*.log"))) if log else images(folder, draw)
         change(image, draw)
         image.write()
 
@@ -242,5 +264,5 @@ def edit(change: Edit) -> Wound:
 IMAGES = {
     "image-dropped": edit(dropped), "image-doubled": edit(doubled), "image-swapped": edit(swapped),
     "image-changed": edit(changed), "image-added": edit(added), "image-versioned": edit(versioned),
-    "image-lengthened": edit(lengthened),
+    "image-lengthened": edit(lengthened), "image-begun": edit(begun, log=True),
 }  # fmt: skip

@@ -4,14 +4,19 @@ What a plan promised then came true: where the log ends, in which epoch one lead
 """
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.run import run
+from tests.copies import copy_tree
 from tests.lab.ports import wait_until_free
 from tests.lab.quorums import older
+from tests.lab.quorums.base import METADATA
 from tests.lab.quorums.record import recorded, unpacked
 from tests.lab.quorums.trial import Case, Scene, play
 from tests.real.conftest import need_kafka
@@ -93,6 +98,26 @@ def test_the_release_is_that_of_the_cluster_where_a_node_has_no_metadata(
     scene = Scene.of(Case(name, 1, "both", ("all-gone",)), unpacked(name, bases / name), tmp_path)
     assert scene.plan().exit == 0
     assert json.loads(scene.plan_file.read_text())["kafka"] == name.rpartition(".")[0]
+
+
+@pytest.mark.parametrize("name", ["3.3.2", "3.9.2", "4.3.1"])
+def test_a_quorum_with_files_of_an_older_copy_is_no_all_clear(name: str, bases: Path, tmp_path: Path) -> None:
+    """Node 1 with the metadata from before `late` was made; real ones of 3.9.2 and 4.3.1 lost such topics."""
+    case = Case(name, 1, "own", ())
+    scene = Scene.of(case, unpacked(name, bases / name), tmp_path)
+    dirs = [node.dirs[0] for node in scene.cluster]
+    before = older.Told(run("forecast", "--cluster", *dirs, "--json"))
+    assert (before.ran.code, before.alarms, before.fates("late")) == (0, [], {"led"})
+    copy_tree(dirs[2] / METADATA, dirs[0] / METADATA)
+    state = dirs[0] / METADATA / "quorum-state"
+    state.write_text(re.sub('"leader(Id|Epoch)":[0-9]+', r'"leader\1":0', state.read_text()))
+    told = older.Told(run("forecast", "--cluster", *dirs, "--json"))
+    assert told.ran.code == 4
+    assert "it voted in epoch" in told.alarms[0]
+    assert (told.fates("late"), told.fates("a")) == ({"leaderless"}, {"unknown"})
+    named = run("forecast", "--cluster", *dirs)
+    (following,) = [line for line in named.out.splitlines() if "next: " in line]
+    assert run(*shlex.split(following.partition("segmend ")[2])[:-1], tmp_path / "plan.json").code == 0
 
 
 @pytest.mark.broker

@@ -18,8 +18,8 @@ from segmend.logdir.release import AS_GIVEN
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_copy import MetadataCopy, MetadataStanding, Position
 from segmend.node.metadata_version import registered_metadata_version
-from segmend.surgery.ops.quorum.older_copy import OwnCopy
-from segmend.surgery.ops.quorum.sources import Source, sound_state, sources
+from segmend.node.voter_files import VoterFiles, sound_state
+from segmend.surgery.ops.quorum.sources import Source, sources
 from segmend.surgery.options import flag, option
 from segmend.surgery.planning import accepted_loss, amounts
 from segmend.surgery.request import Request
@@ -108,18 +108,20 @@ class QuorumCase:
         """Why its quorum-state does not have its last vote; None where nothing tells that."""
         if self.options.restored and self._found_state is not None:
             return RESTORED
-        return next(self._own.votes_of(self.sources), None)
+        return next(self._own.votes_in(self._theirs), None)
 
     @cached_property
     def older(self) -> str | None:
         """Why its own files are of an older copy than the one that ran last; None where nothing tells."""
-        return self.older_votes or next(self._own.records_of(self.sources), None)
+        return self.older_votes or next(self._own.records_in(self._theirs), None)
 
     @property
-    def _own(self) -> OwnCopy:
-        return OwnCopy(
-            node_id=self.node_id, directory_id=self.home.directory_id, copy=self.own, state=self._found_state
-        )
+    def _own(self) -> VoterFiles:
+        return VoterFiles.of("its own", self.node_id, self.home.directory_id, self.own, self._found_state)
+
+    @property
+    def _theirs(self) -> list[VoterFiles]:
+        return [source.files for source in self.sources]
 
     @property
     def ends_unknown(self) -> bool:

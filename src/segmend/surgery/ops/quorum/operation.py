@@ -5,7 +5,7 @@ own copy still has a whole snapshot and all of the log from there, or the log fr
 damaged is set aside. Else the newest of the copies that were given is taken, byte for byte, up to its last
 whole batch. `quorum-state`, where the node notes how it voted, stays as it is; if it is lost the node gets
 one of an epoch in which it cannot have voted. So it does where other voters' files show, or `--restored`
-says, that its own are of an older copy of it (`older_copy`), whole as they look: then others' count as well.
+says, that its own are of an older copy of it (`voter_files`), whole as they look: then others' count as well.
 
 `--standalone` is for a quorum that is lost for good: the last voter is made the only one. That is no
 election: what it does not have is lost, and voters that come back with their old files would make a second

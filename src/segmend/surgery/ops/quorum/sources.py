@@ -16,6 +16,7 @@ from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.processes import writers
 from segmend.node.broker_dirs import BrokerDirs
 from segmend.node.metadata_copy import MetadataCopy
+from segmend.node.voter_files import VoterFiles, sound_state
 
 
 @frozen
@@ -35,14 +36,13 @@ class Source:
         """Its quorum-state, if that can be read."""
         return sound_state(self.copy.partition)
 
+    @property
+    def files(self) -> VoterFiles:
+        """What they tell of votes."""
+        return VoterFiles.of(str(self), self.node_id, None, self.copy, self.state)
+
     def __str__(self) -> str:
         return self.path if self.node_id is None else f"{self.path} (node {self.node_id})"
-
-
-def sound_state(partition: PartitionDir) -> QuorumState | None:
-    """The quorum-state of a copy, None if it is missing or damaged."""
-    state = partition.quorum_state
-    return None if state.damages else state.value
 
 
 def sources(paths: Iterable[str], broker: BrokerDirs, home: str, *, live: bool) -> Sequence[Source]:

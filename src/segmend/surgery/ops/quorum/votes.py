@@ -16,10 +16,11 @@ from segmend.formats import quorum_state
 from segmend.formats.kafka_uuid import ZERO, parse_uuid, uuid_text
 from segmend.formats.quorum_state import FILE_NAME, QuorumState
 from segmend.node.metadata_log import MetadataLog
+from segmend.node.voter_files import sound_state
 from segmend.surgery.fingerprint import look
 from segmend.surgery.ops.quorum.case import QuorumCase
 from segmend.surgery.ops.quorum.log_files import model
-from segmend.surgery.ops.quorum.sources import Source, sound_state
+from segmend.surgery.ops.quorum.sources import Source
 from segmend.surgery.step import Step
 from segmend.surgery.steps.quarantine import Quarantine
 from segmend.surgery.steps.replace_file import ReplaceFile
