@@ -59,11 +59,18 @@ class Node:
     """Of a release, or told to be of one, to which leaders send messages of magic 1."""
     gap: tuple[int, int] | None = None
     """Offsets between two files, of one that is gone."""
+    shifted: int = 1 << 62
+    """What lies from here on lies elsewhere than its index says: bytes are gone before it."""
 
     def cut(self, offset: int) -> None:
         """Truncate, as a follower does; what was cleaned above is no longer there."""
         self.log = [batch for batch in self.log if batch.last < offset]
         self.epochs = [line for line in self.epochs if line[1] < offset]
+
+    def take_out(self, at: int) -> None:
+        """A batch, and its bytes, without a trace but the index."""
+        self.shifted = min(self.shifted, self.log[at].first)
+        del self.log[at]
 
 
 class History:
@@ -258,13 +265,14 @@ class History:
             behind = self.draw.randrange(at + 1, len(log))
             self.nodes[number].gap = log[at - 1].last + 1, log[behind].first - 1
             del log[at:behind]
+            self.nodes[number].shifted = 0
 
     def cut_out(self, number: int) -> None:
         """A few batches are gone from between two others, and their bytes with them."""
         log = self.nodes[number].log
         for _ in range(self.draw.randrange(1, 12)):
             if len(log) > 2:
-                del log[self.draw.randrange(1, len(log) - 1)]
+                self.nodes[number].take_out(self.draw.randrange(1, len(log) - 1))
         self.ask_epochs()
 
     def ask_epochs(self) -> None:
@@ -278,7 +286,7 @@ class History:
         for _ in range(self.draw.randrange(1, 4)):
             cleaned = [at for at, batch in enumerate(node.log) if at > 0 and batch.last < node.cleaned]
             if cleaned:
-                del node.log[self.draw.choice(cleaned)]
+                node.take_out(self.draw.choice(cleaned))
 
     def replicas(self, *, lonely: int = LONELY) -> list[Replica]:
         """What would be read from the disks; `lonely` is as of `Walk`."""
@@ -359,6 +367,15 @@ class History:
         sound = [*self.sound(replica, first, 1 << 62)]
         fates = fates_of(sound)
         return ((b.first, b.last) for b in sound if b.first <= last and fates.get(b.first, True) is False)
+
+    def cleaned_at(self, replica: int, offset: int) -> bool:
+        node = self.nodes[replica]
+        behind = next((b for b in node.log if not b.damaged and b.last >= offset), None)
+        if behind is None:
+            return False
+        # Of every second batch there is an entry.
+        entries = (b.last for b in node.log if b.last > offset and not b.damaged and b.last < node.shifted)
+        return (behind.magic > 1 and behind.first <= offset) or any(last % 2 for last in entries)
 
 
 def converted(batch: Stored) -> list[Stored]:

@@ -266,3 +266,60 @@ def test_who_fetches_from_a_leader_that_was_cleaned_knows_its_epoch_from_a_later
     relations = {each.relation for each in merged.standings}
     assert ("diverged" in relations) is held
     assert (relations == {"best", "equal"} and merged.doubts == ()) is not held
+
+
+def deletions(seed: int) -> tuple[History, list[Stored]]:
+    """Keys are written once, some deleted; the first replica was never cleaned, and lost some tombstones.
+
+    Of the others, which were cleaned, bytes are gone, often of the same batches.
+    """
+    draw = random.Random(seed)
+    log, keys = list[Stored](), list[bytes]()
+    for at in range(draw.randrange(8, 30)):
+        deleted = bool(keys) and draw.random() < 0.4
+        keys.append(draw.choice(keys) if deleted else b"%d" % at)
+        log.append(Stored(at, at, 0, at, ((at, keys[-1], deleted),)))
+    history = History(draw, draw.randrange(2, 5))
+    history.truths, history.epoch = [log] * len(history.nodes), 0
+    history.nodes = [Node(list(log), [(0, 0)], high_watermark=len(log)) for _ in history.nodes]
+    away, *cleaned = history.nodes
+    for number in range(1, len(history.nodes)):
+        history.clean(number)
+        history.clean(number)
+        if draw.random() < 0.6:
+            history.lift(number)
+    away.log = [replace(each, damaged=each.records[0][2] and draw.random() < 0.7) for each in log]
+    for gone in draw.choices(range(len(log)), k=draw.randrange(3)):
+        for node in cleaned:
+            for at in [at for at, each in enumerate(node.log) if each.first == gone < node.cleaned]:
+                node.take_out(at)
+    return history, log
+
+
+def judge_deleted(seed: int) -> tuple[int, int]:
+    """That several replicas lack a record is no proof: each that is newest is there, if anybody has it.
+
+    How many deleted ones came back where nothing tells, and how many did not.
+    """
+    history, log = deletions(seed)
+    merged = merge(history.replicas(), history, compacted=True)
+    found = taken(history, merged)
+    records = [each for batch in log for each in batch.records]
+    firsts = {key: offset for offset, key, _ in reversed(records)}
+    last = {key: (offset, gone) for offset, key, gone in records}
+    lost = [offset for offset, gone in last.values() if not gone and offset not in found]
+    assert not lost, (seed, lost)
+    deleted = {firsts[key]: offset for key, (offset, gone) in last.items() if gone and firsts[key] < offset}
+    back = [first for first, offset in deleted.items() if first in found and offset not in found]
+    for first in back:
+        assert merged.doubts, (seed, first, "lives again, untold")
+        for number, node in enumerate(history.nodes):
+            lacks = first < node.cleaned and all(each.first != first for each in node.log)
+            assert not (lacks and history.cleaned_at(number, first)), (seed, first, "lives again")
+    return len(back), len(deleted)
+
+
+def test_what_was_deleted_stays_so_where_a_cleaned_file_is_whole_and_what_two_lost_is_not() -> None:
+    told = [judge_deleted(seed) for seed in range(sampled(20_000, 400))]
+    back, deleted = (sum(each[number] for each in told) for number in (0, 1))
+    assert deleted > 10 * back > 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable
 
 from segmend.formats import offset_index, time_index
 from segmend.formats.batch import RecordBatch
@@ -16,6 +17,7 @@ from segmend.logdir.file_system import or_none
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import read_index
 from segmend.logdir.log_segment import LogSegment
+from segmend.merge.spans import Span
 from segmend.merge.values import Run
 
 
@@ -44,6 +46,28 @@ def is_indexed(segment: LogSegment, run: Run, room: tuple[int, int | None]) -> b
 def _bytes(index: FileEntry | None, size: int) -> bytes:
     read = None if index is None else or_none(read_index, index, size, exact=False)
     return b"" if read is None else read[0]
+
+
+def whole_below(segment: LogSegment, place_of: Callable[[int], Span | None]) -> int:
+    """The offset below which no bytes are gone from a file since its index was written; 0 where none tells.
+
+    `place_of` gives where the sound batch that has an offset begins and ends. What comes behind a loss lies
+    elsewhere, so the last entry that is true speaks for all before it.
+    """
+    offsets, places = _columns(segment)
+    size = segment.log.known_size if segment.log else 0
+    ends = [*places[1:], size]
+
+    def is_true(at: int) -> bool:
+        place = place_of(segment.base_offset + offsets[at])
+        # Of several batches that were appended together it has where the first one begins.
+        return place is not None and places[at] > 0 and (place[0] == places[at] or place[1] == ends[at])
+
+    low, high = 0, len(offsets)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_true(middle) else (low, middle)
+    return segment.base_offset + offsets[low - 1] if low else 0
 
 
 class Denials:
@@ -80,13 +104,18 @@ class Denials:
         if segment is None:
             return None
         if self._places is None:
-            numbers = array("i", _entries(segment))
-            if sys.byteorder == "little":
-                numbers.byteswap()
-            self._offsets, self._places = numbers[::2], numbers[1::2]
+            self._offsets, self._places = _columns(segment)
         at = bisect_left(self._places, position)
         here = at < len(self._places) and self._places[at] == position
         return segment.base_offset + self._offsets[at] if here else None
+
+
+def _columns(segment: LogSegment) -> tuple[array[int], array[int]]:
+    """Offsets, from the base offset on, and positions."""
+    numbers = array("i", _entries(segment))
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers[::2], numbers[1::2]
 
 
 def _entries(segment: LogSegment) -> bytes:

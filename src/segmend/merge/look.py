@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Final
@@ -17,6 +18,7 @@ from segmend.kernel.types import BatchRange
 from segmend.logdir.file_system import OpenFile
 from segmend.logdir.partition_dir import PartitionDir
 from segmend.logdir.walk import DECODE_LIMIT
+from segmend.merge.indexed import whole_below
 from segmend.merge.rows import iter_rows
 from segmend.merge.second_look import Keyed
 from segmend.merge.spans import Span
@@ -34,6 +36,7 @@ class Second:
     def __init__(self, partitions: Sequence[PartitionDir], replicas: Sequence[Replica]) -> None:
         self._partitions, self._replicas = partitions, replicas
         self._reached: dict[int, tuple[tuple[str, int], tuple[int, int]]] = {}
+        self._whole: dict[tuple[int, int], int] = {}
 
     def headers(self, replica: int, first: int, last: int) -> Iterator[tuple[Run, int, RecordBatch]]:
         """The sound batches of these offsets, each with its run and its first offset, which wrappers lack."""
@@ -119,6 +122,23 @@ class Second:
             elif batch.is_transactional and begin <= last:
                 span = max(begin, first), min(batch.last_offset, last)
                 open_ones.setdefault(batch.producer_id, []).append(span)
+
+    def cleaned_at(self, replica: int, offset: int) -> bool:
+        """See `Look`; of a wrapper of magic 0 or 1 nothing tells where it begins."""
+        found = next(self.headers(replica, offset, _END), None)
+        if found is None:
+            return False
+        run, _, batch = found
+        if batch.magic >= 2 and batch.base_offset <= offset:
+            return True
+        if (replica, run.segment) not in self._whole:
+            segment = next(e for e in self._partitions[replica].segments if e.base_offset == run.segment)
+            self._whole[replica, run.segment] = whole_below(segment, partial(self._place, replica))
+        return run.segment <= offset < self._whole[replica, run.segment]
+
+    def _place(self, replica: int, offset: int) -> Span | None:
+        batches = (batch for _, _, batch in self.headers(replica, offset, offset))
+        return next(((batch.position, batch.end) for batch in batches), None)
 
     def _aborts(self, replica: int, run: Run, batch: RecordBatch) -> bool:
         with self._partitions[replica].entry(run.file).reader() as reader:

@@ -64,7 +64,7 @@ def merge(
     staying = None if home is None else (home, _stays_from(branches[home], replicas[home], branches))
     choice = _Choice(uncleaned, ranks, conflicts, watermark, staying)
     settled = (
-        each if staying == (each.replica, 0) else _settled(each, uncleaned, look)
+        _settled(each, uncleaned, look, fills=staying != (each.replica, 0))
         for each in choice.ranges(first, end)
     )
     ranges = Packed(Range, settled)
@@ -362,18 +362,21 @@ def _filling(part: Range, branches: Sequence[Branch]) -> Span | None:
     )
 
 
-def _settled(part: Range, uncleaned: Uncleaned, look: Look) -> Range:
-    """Without the records that a replica cleaned further had removed, where that one is damaged."""
+def _settled(part: Range, uncleaned: Uncleaned, look: Look, *, fills: bool) -> Range:
+    """Without the records that a replica cleaned further had removed, where it shows, or is damaged."""
     branches = uncleaned.branches
-    filling = _filling(part, branches)
-    if filling is None or not without([filling], uncleaned.newest):
+    filling = _filling(part, branches) if fills else None
+    spans = common([(part.first_offset, part.last_offset)], united(chain(*uncleaned.deleted)))
+    gone = {offset for first, last in spans for offset in range(first, last + 1)}
+    if filling is not None and without([filling], uncleaned.newest):
+        bound = max(branch.thinned for branch in branches)
+        covers = [branch.cover for branch in branches]
+        gone.update(superseded(look, part.replica, filling, bound, covers))
+    if not gone:
         return part
-    bound = max(branch.thinned for branch in branches)
-    covers = [branch.cover for branch in branches]
-    gone = superseded(look, part.replica, filling, bound, covers)
     return Range(
         replica=part.replica, first_offset=part.first_offset, last_offset=part.last_offset,
-        unacknowledged=part.unacknowledged, superseded=gone,
+        unacknowledged=part.unacknowledged, superseded=tuple(sorted(gone)),
     )  # fmt: skip
 
 
@@ -453,10 +456,18 @@ def _unsure(
     yield from _shrunk(Packed(Range, filled), uncleaned.branches, replicas, look)
     for replica, spans in zip(replicas, uncleaned.unsure, strict=False):
         if spans:
+            many = plural(size(spans), "record")
             yield (
                 f"offsets {spans[0][0]} to {spans[-1][1]}: {replica.path}, though compacted there, lacks "
-                f"{plural(size(spans), 'record')} whose key never comes again, taken from others; whether it "
+                f"{many} whose key never comes again, taken from others{_which(spans)}; whether it "
                 "lost that, or it was deleted while those were away, nothing tells"
+            )
+    for replica, spans in zip(replicas, uncleaned.deleted, strict=True):
+        if spans:
+            yield (
+                f"offsets {spans[0][0]} to {spans[-1][1]}: {plural(size(spans), 'record')} left out as "
+                f"deleted{_which(spans)}, for a cleaner took that in {replica.path}, which has lost nothing "
+                "there; what deleted it, nobody has"
             )
     if uncleaned.untold is not None:
         first, last = uncleaned.untold
@@ -464,3 +475,11 @@ def _unsure(
             f"offsets {first} to {last}: too many records of open transactions to hold each against what "
             "replicas that were compacted further lack"
         )
+
+
+def _which(spans: Spans) -> str:
+    """The first offsets of those that do not follow on one another, in words."""
+    if len(spans) < 2:
+        return ""
+    few = [f"{first}" if first == last else f"{first}-{last}" for first, last in spans[:8]]
+    return f" ({', '.join(few)}{', ...' if len(spans) > 8 else ''})"

@@ -45,3 +45,10 @@ class Look(Protocol):
         A cleaner takes those at once, whatever comes later. It goes nowhere near an open transaction, so
         what has no marker is none of them.
         """
+
+    def cleaned_at(self, replica: int, offset: int) -> bool:
+        """Whether its files show that a cleaner took this offset, which it lacks, and no disk lost it.
+
+        A batch that spans it has a checksum over what the cleaner left. Else the offset index beside the file
+        has what comes later where it lies: since that was written no bytes are gone from before it.
+        """

@@ -37,31 +37,34 @@ class Uncleaned:
     `covers` are without what came again only above all that was compacted, too. It is taken from who has it,
     but no loss: a cleaner may have come further than the disk tells.
     Of what is in `unsure`, by replica, another reading is possible: the key was deleted, the tombstone taken
-    in time, and who still has the old record was away meanwhile. Where transactions of very many records are
-    open, those of `untold` were not looked at.
+    in time, and who still has the old record was away meanwhile. Where the files of one that lacks it show
+    that a cleaner took it, it was: that is `deleted`, by replica. Where transactions of very many records
+    are open, those of `untold` were not looked at.
     """
 
     branches: tuple[Branch, ...]
     covers: tuple[Spans, ...]
     newest: Spans
     unsure: tuple[Spans, ...]
+    deleted: tuple[Spans, ...]
     untold: Span | None = None
 
 
 def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
     """Each branch without the offsets that it seems to have compacted, but cannot have."""
     start = _first_difference(branches)
-    kinds = [[dict[int, int | None]() for _ in branches] for _ in range(3)]
-    offsets = _Offsets(kinds[0], kinds[1], kinds[2], [])
+    kinds = [[dict[int, int | None]() for _ in branches] for _ in range(4)]
+    offsets = _Offsets(kinds[0], kinds[1], kinds[2], kinds[3], [])
     while start is not None:
         start = _look_from(start, branches, look, offsets)
-    lost, late, unsure = ([united((each, each) for each in one) for one in kind] for kind in kinds)
+    lost, late, unsure, deleted = ([united((each, each) for each in one) for one in kind] for kind in kinds)
     left = [lacking(*each) if each[1] else each[0] for each in zip(branches, lost, strict=True)]
     return Uncleaned(
         branches=tuple(left),
         covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
         newest=united(chain(*lost, *late)),
         unsure=tuple(unsure),
+        deleted=tuple(deleted),
         untold=(min(offsets.untold), max(offsets.untold)) if offsets.untold else None,
     )
 
@@ -72,6 +75,7 @@ class _Offsets(NamedTuple):
     lost: list[dict[int, int | None]]
     late: list[dict[int, int | None]]
     unsure: list[dict[int, int | None]]
+    deleted: list[dict[int, int | None]]
     untold: list[int]
 
 
@@ -99,7 +103,11 @@ def _look_from(start: int, branches: Sequence[Branch], look: Look, offsets: _Off
         newest.take(first, *lackers.of(offset, having))
     tombstones: list[dict[bytes, int]] = [{} for _ in branches]
     for key, each in newest.left():
-        for number in each.lacking:
+        unsure = not (each.sure or each.tombstone)
+        cleaned = [number for number in each.lacking if unsure and look.cleaned_at(number, each.offset)]
+        for number in cleaned:
+            offsets.deleted[number][each.offset] = each.producer
+        for number in () if cleaned else each.lacking:
             if each.tombstone:
                 tombstones[number][key] = each.offset
                 continue

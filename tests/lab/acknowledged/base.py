@@ -62,6 +62,11 @@ TIME = 1_761_955_200_000
 class Story:
     """The producers, and what they were told."""
 
+    headers = True
+    """Whether records have some: messages of magic 0 and 1 have none."""
+    timed = True
+    """Whether all have a time: messages of magic 0 have none."""
+
     @staticmethod
     def prepare(cluster: Cluster) -> None:
         """Before the first start."""
@@ -90,7 +95,8 @@ class Story:
             key = b"k%d" % self.draw.randrange(25) if compacted or self.draw.random() < 0.7 else None
             gone = compacted and self.draw.random() < 0.15
             value = None if gone else b"%d %s" % (self.number, self.draw.randbytes(self.draw.randrange(120)))
-            headers: list[tuple[str, bytes | None]] = [("n", b"%d" % self.number)] * self.draw.randrange(3)
+            count = self.draw.randrange(3) if self.headers else 0
+            headers: list[tuple[str, bytes | None]] = [("n", b"%d" % self.number)] * count
             client.produce(
                 topic, value, key, partition, timestamp=TIME + self.number, headers=headers,
                 on_delivery=self._callback(into, headers),
@@ -102,7 +108,7 @@ class Story:
             if error is None:
                 into.append({
                     "topic": message.topic(), "partition": message.partition(), "offset": message.offset(),
-                    "timestamp": message.timestamp()[1], "key": text(message.key()),
+                    "timestamp": message.timestamp()[1] if self.timed else None, "key": text(message.key()),
                     "value": text(message.value()),
                     "headers": [[key, text(value)] for key, value in headers],
                 })  # fmt: skip
@@ -132,6 +138,20 @@ class Story:
             patiently(lambda end=end: end(60))  # type: ignore[misc]
             if end != client.abort_transaction:
                 self.told += mine
+
+    def lives(self) -> None:
+        """One broker after the other is killed, and comes back."""
+        all_in_sync(self.cluster)
+        self.burst()
+        for turn, broker in enumerate(self.cluster.brokers):
+            self.transactions(turn)
+            broker.kill()
+            self.burst()
+            broker.launch()
+            broker.wait_ready()
+            all_in_sync(self.cluster)
+            self.burst()
+        self.transactions(9)
 
     def last_words(self) -> None:
         """Much at once, and nobody waits: the brokers are killed meanwhile."""
@@ -184,17 +204,7 @@ def play(cluster: Cluster, seed: int, kind: type[Story] = Story) -> list[Row]:
     cluster.start()
     kind.begin(cluster)
     story = kind(cluster, seed)
-    all_in_sync(cluster)
-    story.burst()
-    for turn, broker in enumerate(cluster.brokers):
-        story.transactions(turn)
-        broker.kill()
-        story.burst()
-        broker.launch()
-        broker.wait_ready()
-        all_in_sync(cluster)
-        story.burst()
-    story.transactions(9)
+    story.lives()
     time.sleep(4)  # high watermarks are written each second; the cleaner looks twice a second
     story.last_words()
     for broker in cluster.brokers:

@@ -140,9 +140,23 @@ def removed(draw: random.Random, place: Place, data: bytearray) -> Struck:
     return None, 0, len(data)
 
 
+def aside(draw: random.Random, place: Place, data: bytearray) -> Struck:
+    """The file has another ending, as a cleaner or a deletion that was killed leaves it."""
+    return removed(draw, place, data)
+
+
+def beside(draw: random.Random, place: Place, data: bytearray) -> Struck:
+    """A part of it, or all, lies beside it with another ending: nobody lost anything."""
+    del draw, place
+    return data, 0, 0
+
+
+ENDINGS = (".deleted", ".cleaned", ".swap")
 WOUNDS: tuple[Wound, ...] = (body, body, header, header, zeros, garbage, inserted, dropped, cut, removed)
 """Two are drawn more often."""
-KINDS = {wound.__name__: (wound,) for wound in (*WOUNDS, epoch, lifted)} | {"": WOUNDS}
+KINDS = {wound.__name__: (wound,) for wound in (*WOUNDS, epoch, lifted, aside, beside)} | {
+    "": WOUNDS, "endings": (*WOUNDS, *[aside, beside] * 4),
+}  # fmt: skip
 BESIDE = (
     "leader-epoch-checkpoint", "../replication-offset-checkpoint", "../cleaner-offset-checkpoint",
     "../log-start-offset-checkpoint", "../recovery-point-offset-checkpoint", "*.index", "*.snapshot",
@@ -164,6 +178,9 @@ def strike(
             continue
         whole = path.read_bytes()
         data, first, last = wound(draw, place, bytearray(whole))
+        if wound is beside:
+            _put_beside(bed, draw, place, whole)
+            continue
         if data is not None and bytes(data) == whole:
             continue
         if data is not None and len(data) == len(whole):  # zeros on zeros hurt nobody
@@ -180,10 +197,20 @@ def strike(
         bed.wounds.append(
             f"b{place.node}/{place.name}/{place.log} {wound.__name__} {first}..{last} of {_spans(hurt)}"
         )
-        if data is None:
-            path.unlink()
-        else:
+        if data is not None:
             path.write_bytes(data)
+        else:
+            path.rename(path.with_name(path.name + draw.choice(ENDINGS))) if wound is aside else path.unlink()
+
+
+def _put_beside(bed: Bed, draw: random.Random, place: Place, whole: bytes) -> None:
+    """Its own log, or another one's name with its bytes: some, all, or hurt."""
+    name = draw.choice((place.log, f"{draw.choice([0, *place.offsets]):020d}.log")) + draw.choice(ENDINGS)
+    data = bytearray(whole[: draw.choice((0, place.start, place.end, len(whole)))])
+    if data and draw.random() < 0.5:
+        turn_any(data, draw, 0, len(data))
+    bed.path(place.node, place.name, name).write_bytes(data)
+    bed.wounds.append(f"b{place.node}/{place.name}/{name} beside, {len(data)} bytes")
 
 
 def _only_epoch(old: bytes, new: bytes, place: Place) -> bool:

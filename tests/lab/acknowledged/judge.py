@@ -71,6 +71,14 @@ class World:
     scratch: Path
     acknowledged: dict[str, list[Record]] = field(default_factory=dict)
     truth: dict[str, list[Record]] = field(default_factory=dict)
+    timed: bool = True
+    """Whether each record has a time on all replicas: of magic 0 it has none."""
+
+    def known(self, rows: dict[str, list[Record]]) -> dict[str, list[Record]]:
+        """As far as all replicas have the same of them."""
+        if self.timed:
+            return rows
+        return {name: [(*row[:3], -1, row[4]) for row in each] for name, each in rows.items()}
 
 
 def opened(version: str, scratch: Path, base: Path | None = None) -> World:
@@ -80,10 +88,12 @@ def opened(version: str, scratch: Path, base: Path | None = None) -> World:
     for line in (world.root / "acknowledged.json").read_text().splitlines():
         row = json.loads(line)
         headers = tuple((key, value) for key, value in row["headers"])
+        time = row["timestamp"]
+        world.timed &= time is not None
         world.acknowledged[f"{row['topic']}-{row['partition']}"].append(
-            (row["offset"], row["key"], row["value"], row["timestamp"], headers)
+            (row["offset"], row["key"], row["value"], -1 if time is None else time, headers)
         )
-    world.truth = rescued(world.scratch / "whole", dirs_of(world.root)).rows
+    world.truth = world.known(rescued(world.scratch / "whole", dirs_of(world.root)).rows)
     return world
 
 
@@ -165,9 +175,14 @@ def rows_of(out: Path, form: str) -> dict[str, list[Record]]:
 
 
 def _of_json(row: dict[str, Any]) -> Record:
-    time = datetime.fromisoformat(row["timestamp"]).timestamp()
+    time = row["timestamp"] and datetime.fromisoformat(row["timestamp"])
     headers = tuple((each["key"], each["value"]) for each in row["headers"])
-    return row["offset"], row["key"], row["value"], round(time * 1000), headers
+    return row["offset"], row["key"], row["value"], _millis(time), headers
+
+
+def _millis(time: datetime | None) -> int:
+    """Messages of magic 0 have no time."""
+    return round(time.timestamp() * 1000) if time else -1
 
 
 def _of_csv(path: Path) -> list[Record]:
@@ -195,7 +210,7 @@ def _of_delta(out: Path) -> dict[str, list[Record]]:
 def _of_table(table: pa.Table) -> list[Record]:
     return [
         (
-            row["offset"], text(row["key"]), text(row["value"]), round(row["timestamp"].timestamp() * 1000),
+            row["offset"], text(row["key"]), text(row["value"]), _millis(row["timestamp"]),
             tuple((each["key"], text(each["value"])) for each in row["headers"]),
         )
         for row in table.to_pylist()
@@ -287,6 +302,7 @@ def play(
         told = sent(world, bed.dirs, bootstrap)
     else:
         told = rescued(world.scratch / "out", bed.dirs, form)
+    told.rows = world.known(told.rows)
     trial = Trial(seed, bed.wounds, [])
     for name in NAMES:
         sound = set[int]().union(*(bed.held(node, name) for node in (1, 2, 3)))

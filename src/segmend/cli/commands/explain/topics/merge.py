@@ -53,9 +53,12 @@ Compaction
     cleaner takes that, but for a tombstone, or what an aborted transaction wrote. A tombstone goes after all
     that was before it, a marker after its transaction, so they are taken from others while that is there.
     Where the tombstone of what is filled in may be gone on one replica and damaged on the others, it is told
-    as a doubt. Where a tombstone may have gone while the other replica was away, the record is taken all
-    the same, and it is told as a doubt; so is it where transactions of more than a million keys are open at
-    once. What came again only above all that was compacted is taken, too.
+    as a doubt. Where a tombstone may have gone while the other replica was away, or is damaged there, the
+    record is left out, and named, if the files of one that lacks it show that a cleaner took it: a batch
+    around it has a right checksum, or the offset index beside the file has what comes later where it lies, so
+    that no bytes are gone before that since it was written. Else it is taken, and told as a doubt, for a
+    replica may have lost it, and several the same; so is it where transactions of more than a million keys
+    are open at once. What came again only above all that was compacted is taken, too.
 
     No checksum covers a base offset. Where few batches have a gap behind them and nothing else shows
     compaction, one whose bytes another replica has in that gap is misplaced, and the gap tells nothing. Of
