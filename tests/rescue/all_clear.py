@@ -255,7 +255,7 @@ class Trial:
         if ran.code == 0:
             for name in NAMES:
                 (out / f"{name}.jsonl").touch()
-            yield from self._lacking(ran, rows_of(out, "jsonl"))
+            yield from self._lacking(ran, rows_of(out, "jsonl", {}))
         diff = run("diff", *self.given, "--topic", "[!_]*", "--json")
         words = complaint(self.given, topics="[!_]*", isolation="read_committed")
         self.bed.did.append(f"rescue {ran.code}, diff {diff.code}, kafka-log {words or 'says nothing'}")

@@ -25,6 +25,8 @@ class Place:
     offsets: frozenset[int]
     last_offset: int
     is_control: bool
+    producer: int | None
+    """Of a transaction."""
 
 
 @dataclass
@@ -51,6 +53,18 @@ class Bed:
         there = {o for each in self.places if (each.node, each.name) == (node, name) for o in each.offsets}
         return there - self.lost.get((node, name), set())
 
+    def unended(self, name: str) -> set[int]:
+        """Offsets of transactions whose marker is sound nowhere: how they ended nothing tells."""
+        mine = [each for each in self.places if each.name == name and each.producer is not None]
+        sound = set[int]().union(*(self.held(node, name) for node in (1, 2, 3)))
+        markers = sorted((min(each.offsets), each.producer) for each in mine if each.is_control)
+        found = set[int]()
+        for each in (each for each in mine if not each.is_control and each.offsets):
+            ends = [at for at, who in markers if who == each.producer and at > max(each.offsets)]
+            if not ends or ends[0] not in sound:
+                found |= each.offsets
+        return found
+
 
 def surveyed(root: Path) -> Bed:
     """A bed that nobody hurt yet."""
@@ -62,9 +76,10 @@ def surveyed(root: Path) -> Bed:
                 for batch in batches_of(log):
                     records, _ = decode(data[batch.position : batch.end], batch)
                     offsets = frozenset(each.offset for each in records)
+                    who = batch.producer_id if batch.is_transactional else None
                     span = batch.position, batch.end
                     bed.places.append(
-                        Place(node, name, log.name, *span, offsets, batch.last_offset, batch.is_control)
+                        Place(node, name, log.name, *span, offsets, batch.last_offset, batch.is_control, who)
                     )
     return bed
 

@@ -4,7 +4,7 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -41,16 +41,13 @@ class Told:
 
     ran: Ran
     rows: dict[str, list[Record]]
+    marked: dict[str, set[int]] | None = None
+    """Offsets of rows of which nobody knows whether they were aborted; None: of a form that was not asked."""
 
     def doubts(self, name: str) -> str:
         """What it says could not be known."""
         found = (line for line in self.ran.of("partition") if f"{line['topic']}-{line['partition']}" == name)
         return "\n".join(each for line in found for each in line["doubts"])
-
-    def marked(self, name: str) -> int:
-        """Of how many records it says that nothing tells how their transaction ended."""
-        found = (line for line in self.ran.of("partition") if f"{line['topic']}-{line['partition']}" == name)
-        return sum(line["open"] for line in found)
 
     def missing(self, name: str) -> list[Span]:
         """Offsets that it says nobody has: of a false base offset there may be 2^60."""
@@ -108,7 +105,10 @@ def rescued(out: Path, dirs: list[Path], form: str = "jsonl", *options: object) 
     topics = "[!_]*"
     ran = run("rescue", *dirs, "--out", out, "--as", form, "--topic", topics, *isolation, *options, "--json")
     assert ran.code in (0, 4), ran.err
-    return Told(ran, {} if form == "kafka" else rows_of(out, form))
+    marked: dict[str, set[int]] = {}
+    return Told(
+        ran, {} if form == "kafka" else rows_of(out, form, marked), marked if form == "jsonl" else None
+    )
 
 
 @contextmanager
@@ -157,13 +157,16 @@ def _consumed(truth: list[Record], name: str, bootstrap: str) -> Iterator[Record
         yield offsets.get(timestamp, -1), key, value, timestamp, tuple(headers)
 
 
-def rows_of(out: Path, form: str) -> dict[str, list[Record]]:
-    """The records in OUT."""
+def rows_of(out: Path, form: str, marked: dict[str, set[int]]) -> dict[str, list[Record]]:
+    """The records in OUT; of JSON lines those that are `marked`, too: nobody knows how they ended."""
     if form == "jsonl":
-        return {
-            name: [_of_json(json.loads(line)) for line in (out / f"{name}.jsonl").read_text().splitlines()]
+        lines = {
+            name: [json.loads(line) for line in (out / f"{name}.jsonl").read_text().splitlines()]
             for name in NAMES
         }
+        for name, rows in lines.items():
+            marked[name] = {row["offset"] for row in rows if row["aborted"] is None}
+        return {name: [*map(_of_json, rows)] for name, rows in lines.items()}
     if form == "csv":
         return {name: _of_csv(out / f"{name}.csv") for name in NAMES}
     if form == "parquet":
@@ -243,10 +246,9 @@ def _latest(rows: list[Record]) -> dict[str | None, str | None]:
     return {key: value for key, value in last.items() if value is not None}
 
 
-def _without_unended(rows: list[Record], known: set[Record], marked: int) -> list[Record]:
-    """Without what nobody was told of, if as many are marked: of transactions whose end is lost."""
-    left = [row for row in rows if row in known]
-    return left if len(rows) - len(left) <= marked else rows
+def _without(rows: list[Record], known: set[Record], unended: set[int]) -> list[Record]:
+    """Without what nobody was told of, of transactions whose end is lost."""
+    return [row for row in rows if row in known or row[0] not in unended]
 
 
 def _as_compacted(
@@ -257,8 +259,8 @@ def _as_compacted(
     keys = {row[1] for row in rows if row[2] is not None}
     due = [row for row in due if row[2] is not None or row[1] in keys or row in rows]
     last = {row[1]: row[0] for row in due}
-    stood_for = {row for row in told if row[0] < last.get(row[1], -1)}
-    return due, [row for row in rows if row in due or (row not in stood_for and row[2] is not None)]
+    left = {row for row in told if row[2] is None or row[0] < last.get(row[1], -1)}
+    return due, [row for row in rows if row in due or row not in left]
 
 
 @dataclass
@@ -308,17 +310,23 @@ def play(
         sound = set[int]().union(*(bed.held(node, name) for node in (1, 2, 3)))
         # Had, whose epoch what lies beside it proves, or named: nothing in between.
         sound |= bed.provable.get(name, set()) & {row[0] for row in told.rows[name]}
-        compare(world, trial, told, name, sound)
+        compare(world, trial, told, name, sound, bed.unended(name))
     return trial
 
 
-def compare(world: World, trial: Trial, told: Told, name: str, sound: set[int]) -> None:
-    """Note where what is told of one partition is wrong; `sound` are the offsets that some replica has."""
+def compare(
+    world: World, trial: Trial, told: Told, name: str, sound: set[int], unended: Set[int] = frozenset()
+) -> None:
+    """Note where what is told of one partition is wrong.
+
+    `sound` are the offsets that some replica has, `unended` those of transactions whose marker nobody has.
+    """
     truth, rows, missing = world.truth[name], told.rows[name], told.missing(name)
     due = [row for row in truth if row[0] in sound]
     gone = {row[0] for row in truth} - sound
+    excused = unended if told.marked is None else unended & told.marked.get(name, set())
+    rows = _without(rows, {*truth, *world.acknowledged[name]}, excused)
     if name.startswith("compacted"):
-        rows = _without_unended(rows, {*truth, *world.acknowledged[name]}, told.marked(name))
         due, rows = _as_compacted(world.acknowledged[name], due, rows)
     if lacking := sorted(set(due) - set(rows)):
         said = "named" if all(has(missing, row[0]) for row in lacking) else "NOT NAMED"
