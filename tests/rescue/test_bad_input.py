@@ -98,17 +98,46 @@ def test_a_table_that_delta_would_look_for_in_another_path_is_refused(
     assert not (tmp_path / "a%20b").exists()
 
 
+_MEMORY = """
+import sys
+from pathlib import Path
+from segmend.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "delta"])
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_batch_that_inflates_takes_no_more_than_300_mib(codec: int, form: str, tmp_path: Path) -> None:
+    """What one decoder had unpacked before it gave up was held while another one looked at it again."""
+    home = tmp_path / "d" / "t-0"
+    home.mkdir(parents=True)
+    (home / f"{0:020}.log").write_bytes(inflating(codec))
+    words = ["rescue", home.parent, "--out", tmp_path / "o", "--as", form]
+    assert int(python("-c", _MEMORY, *words).stdout.split()[-1]) < 270 << 10
+
+
+def inflating(codec: int) -> bytes:
+    """A batch of more than is ever unpacked, between two that are good."""
+    zeros = compress(codec, bytes(DECODE_LIMIT + 9))
+    header = build_batch([NewRecord(value=b"", timestamp=1)], base_offset=1, codec=codec)[:61]
+    good, end = (build_batch([NewRecord(key=b"a", value=b"1")], base_offset=at) for at in (0, 2))
+    return good + rewritten(header[:8] + struct.pack(">i", 49 + len(zeros)) + header[12:] + zeros) + end
+
+
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_batch_that_inflates_is_named_with_what_keeps_it_alone_as_in_the_fleet(
     codec: int, tmp_path: Path
 ) -> None:
     home = tmp_path / "d" / "t-0"
     home.mkdir(parents=True)
-    zeros = compress(codec, bytes(DECODE_LIMIT + 9))
-    header = build_batch([NewRecord(value=b"", timestamp=1)], base_offset=1, codec=codec)[:61]
-    good, end = (build_batch([NewRecord(key=b"a", value=b"1")], base_offset=at) for at in (0, 2))
-    bomb = rewritten(header[:8] + struct.pack(">i", 49 + len(zeros)) + header[12:] + zeros)
-    (home / f"{0:020}.log").write_bytes(good + bomb + end)
+    (home / f"{0:020}.log").write_bytes(inflating(codec))
+    good = build_batch([NewRecord(key=b"a", value=b"1")])
     told = [
         run(*command, "--out", tmp_path / command[0], "--as", "jsonl", "--json", code=4)
         for command in (("rescue", home.parent), ("fleet", "rescue", home.parent, "--driver", "local"))

@@ -58,14 +58,21 @@ def decompress(
     reached = 0
     try:
         for reached, chunk in _pieces(codec, data, limit, magic):
-            chunks.append(chunk)
+            chunks.append(chunk if size + len(chunk) <= limit else chunk[: limit - size])
             size += len(chunk)
             if size > limit:
-                partial = b"".join(chunks)[:limit]
-                raise CodecError("over-limit", reached, f"decompresses to more than {limit} bytes", partial)
+                reason = f"decompresses to more than {limit} bytes"
+                raise CodecError("over-limit", reached, reason, _joined(chunks))
     except Malformed as error:
-        raise CodecError("undecodable", error.position, error.reason, b"".join(chunks)) from error
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        raise CodecError("undecodable", error.position, error.reason, _joined(chunks)) from error
+    return _joined(chunks)
+
+
+def _joined(chunks: list[bytes]) -> bytes:
+    """All of them; they themselves are held no longer, for an error keeps the frames that it came through."""
+    data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    chunks.clear()
+    return data
 
 
 def _pieces(

@@ -195,9 +195,15 @@ static int64_t snappy(const uint8_t *p, int64_t n, int64_t limit, uint8_t **out,
 }
 
 int64_t sm_decompress(int codec, const uint8_t *p, int64_t n, int64_t limit, uint8_t **out, int64_t *room) {
-    if (codec == CODEC_LZ4) return lz4_frame(p, n, limit, out, room);
-    if (codec == CODEC_SNAPPY) return snappy(p, n, limit, out, room);
-    return -1;
+    int64_t got = -1;
+    if (codec == CODEC_LZ4) got = lz4_frame(p, n, limit, out, room);
+    else if (codec == CODEC_SNAPPY) got = snappy(p, n, limit, out, room);
+    if (got == -1) { /* whoever looks at it next needs as much once more */
+        free(*out);
+        *out = NULL;
+        *room = 0;
+    }
+    return got;
 }
 
 /* For the tests: decompress into memory that `segmend_release` gives back. */
