@@ -9,6 +9,7 @@ from segmend.errors import UsageError
 from segmend.logdir.log_dir import LogDir
 from segmend.logdir.release import Release
 from tests.cli.run import run
+from tests.copies import copy_tree
 from tests.golden.shared import golden
 
 
@@ -36,6 +37,30 @@ def test_brokers_of_two_clusters_are_never_one() -> None:
     assert fleet.known[0].cluster is new
     with pytest.raises(UsageError, match="2 clusters"):
         _ = fleet.only_cluster
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("forecast", "--cluster"), ("diff",), ("fleet", "forecast", "--driver", "local")],
+)
+def test_a_dir_that_names_no_cluster_is_a_named_node_s_by_its_id_alone(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It may be another cluster's, whose replica would stand for one that is gone."""
+    node = tmp_path / "node"
+    copy_tree(golden("4.3.1-clean") / "b1", node)
+    dirs = sorted(path.parent for path in node.glob("*/meta.properties"))
+    whole = run(*command, *dirs, "--json")
+    identity = dirs[1] / "meta.properties"
+    lines = identity.read_text().splitlines(keepends=True)
+    identity.write_text("".join(line for line in lines if not line.startswith("cluster.id")))
+    apart = run(*command, *dirs, "--json")
+    words = f"{dirs[1]}: it names no cluster, and others of node 1 do"
+    assert words not in whole.out
+    assert words in apart.out
+    assert apart.code & 4
+    last = {key: value for key, value in apart.json[-1].items() if isinstance(value, list)}
+    assert any(words in str(each) for each in last.values())
 
 
 @pytest.mark.parametrize(

@@ -104,10 +104,11 @@ def tell(
         progress.done()
     gone = [*around.gone().values()]
     counts["vanished"] = len(gone)
-    notes = [*_notes(metadata), *_untold(args, metadata, unlike)]
+    notes = [*_notes(metadata), *_untold(args, metadata, unlike), *cluster.by_node_id_alone]
     beside = around.passed_over()
     _end(args, counts, gone, notes, beside, time.monotonic() - begun)
-    return code | ExitCode.of(left=gone or beside.strays or beside.shared, unread=beside.broken)
+    left = gone or beside.strays or beside.shared or cluster.by_node_id_alone
+    return code | ExitCode.of(left=left, unread=beside.broken)
 
 
 def _is_different(partition: Compared, absent: Sequence[int]) -> bool:

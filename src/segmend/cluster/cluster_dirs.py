@@ -31,6 +31,10 @@ _STRANGER = (
     "{}: it is of cluster {}, and most of these dirs of {}; give the dirs of that cluster by themselves"
 )
 
+_BY_NODE_ID_ALONE = (
+    "{}: it names no cluster, and others of node {} do: by its node id alone it is taken for that node's"
+)
+
 
 class ClusterDirs:
     """The dirs of one cluster: its brokers by node id, and those that are `nobodys`, with the reason.
@@ -52,6 +56,7 @@ class ClusterDirs:
         self.dirs = tuple(dirs)
         placed = {disk.real_path(path): node for node, config in configs.items() for path in config.all_dirs}
         homes: dict[int, list[LogDir]] = {}
+        claims: dict[int, dict[str, str | None]] = {}
         self.nobodys: dict[str, str] = {}
         cluster = _cluster_of(self.dirs, strangers)
         beside = _only_ones(each for each in self.dirs if not _is_strange(each, cluster))
@@ -60,9 +65,12 @@ class ClusterDirs:
             stored = None if identity is None or strange else identity.node_id
             if stored is None and not log_dir.unreadable:
                 stored = beside.get(_parent(log_dir))
-            node_id = placed.get(log_dir.files.real_path(log_dir.path), stored)
+            configured = placed.get(log_dir.files.real_path(log_dir.path))
+            node_id = stored if configured is None else configured
             if node_id is not None:
                 homes.setdefault(node_id, []).append(log_dir)
+                if identity is not None and configured is None:
+                    claims.setdefault(node_id, {})[log_dir.path] = identity.cluster
             elif identity is not None and strange:
                 self.nobodys[log_dir.path] = _STRANGER.format(log_dir.path, identity.cluster, cluster)
             else:
@@ -74,11 +82,15 @@ class ClusterDirs:
             node_id: BrokerDirs(homes[node_id], release=release, given=configs.get(node_id))
             for node_id in sorted(homes)
         }
+        self.by_node_id_alone = tuple(
+            words for node_id, clusters in claims.items() for words in by_node_id_alone(node_id, clusters)
+        )
+        """Dirs, in words, that may be of another cluster for all that they say."""
 
     @property
     def unplaced(self) -> tuple[str, ...]:
         """The dirs of which nobody can tell whose they are, in words."""
-        return tuple(self.nobodys.values())
+        return (*self.nobodys.values(), *self.by_node_id_alone)
 
     @cached_property
     def metadata(self) -> ClusterMetadata | None:
@@ -214,6 +226,12 @@ class Home:
     identity: LogDir
     broker: BrokerDirs
     release: Release
+
+
+def by_node_id_alone(node_id: int, clusters: Mapping[str, str | None]) -> Iterator[str]:
+    """In words, the dirs of a node that name no cluster where others do; `clusters` has what each names."""
+    if any(clusters.values()):
+        yield from (_BY_NODE_ID_ALONE.format(path, node_id) for path, named in clusters.items() if not named)
 
 
 def _cluster_of(dirs: Iterable[LogDir], strangers: bool) -> str | None:

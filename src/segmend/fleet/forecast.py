@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from segmend.cluster import ClusterForecast
-from segmend.cluster.cluster_dirs import NOBODYS, with_zookeeper
+from segmend.cluster.cluster_dirs import NOBODYS, by_node_id_alone, with_zookeeper
 from segmend.cluster.nodes import NodeStart, Sight, image_of, sight, start
 from segmend.fleet.driver import Driver
 from segmend.fleet.listing import Place
@@ -111,6 +111,8 @@ def forecast_fleet(
     driver.ready([place for _, place in every])
     unknown = [f"{place.path}: {place.unreadable}" for _, place in every if place.unreadable]
     unknown += [NOBODYS.format(place.path) for node_id, place in every if node_id < 0]
+    for node_id, each in known.items():
+        unknown += by_node_id_alone(node_id, {one.path: one.identity[0] for one in each if one.identity})
     nodes = {node_id: _opened(each, release) for node_id, each in known.items() if zookeeper}
     _, told = with_zookeeper(nodes, zookeeper)
     return ClusterForecast(FleetNodes(known, driver, options, release, zookeeper), only, unknown, told)
