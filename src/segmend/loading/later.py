@@ -30,7 +30,7 @@ from segmend.loading.cleaner_reads import Spoiled, stats_fault, thrown_over
 from segmend.loading.high_watermark import Watermark
 from segmend.loading.limits import Retention
 from segmend.loading.load import LoadedLog
-from segmend.loading.segment import Segment, lost_from, newest_from
+from segmend.loading.segment import Segment, lost_from, newest_from, newest_of_few
 from segmend.loading.values import COMPACTED, Extent, Later
 from segmend.logdir.files import FileEntry
 from segmend.logdir.index_file import last_entry
@@ -276,7 +276,13 @@ def _newest(loaded: LoadedLog, segment: Segment, now_ms: int) -> tuple[int, Cloc
 
 
 def _newest_at_end(segment: Segment) -> int:
-    """The largest timestamp behind the last entry of the offset index: of a few batches, if that is sound."""
+    """The largest timestamp behind the last entry of the offset index: of a few batches, if that is sound.
+
+    A small log is read whole, and its index not opened.
+    """
+    newest = newest_of_few(segment)
+    if newest is not None:
+        return newest
     index, data = segment.index, b""
     if index is not None:
         data = index.last_bytes(offset_index.ENTRY_SIZE, offset_index.ENTRY_SIZE)

@@ -291,12 +291,16 @@ def lost_from(segment: Segment, start: int) -> Lost:
 
 def newest_from(segment: Segment, start: int) -> int:
     """The largest timestamp of what is left from byte `start` (ms; -1 without any)."""
+    newest = newest_of_few(segment, start)
+    return lost_from(segment, start).last_timestamp if newest is None else newest
+
+
+def newest_of_few(segment: Segment, start: int = 0) -> int | None:
+    """The same of a few sound batches, whose headers alone are looked at; None of others."""
     log, size = segment.log, segment.size - start
-    if log is not None and size <= _FEW_BYTES and segment.size == log.size:
-        newest = _newest_in(log.last_bytes(size), segment.base_offset)
-        if newest is not None:
-            return newest
-    return lost_from(segment, start).last_timestamp
+    if log is None or size > _FEW_BYTES or segment.size != log.size:
+        return None
+    return _newest_in(log.last_bytes(size), segment.base_offset)
 
 
 def _newest_in(data: bytes, base_offset: int) -> int | None:

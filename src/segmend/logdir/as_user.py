@@ -88,13 +88,21 @@ class AsUser(Files):
         return {**entries, **dict.fromkeys(closed, "link-broken")} if closed else entries
 
     def file_stat(self, path: str) -> FileStat:
-        return self._read(disk.file_stat, path)
+        try:
+            return disk.file_stat(path)
+        except Unreadable as error:
+            self._note(error)
+            raise
 
     def open(self, path: str) -> OpenFile:
         return self._read(disk.open, path)
 
     def last_bytes(self, path: str, size: int, unit: int = 1) -> bytes:
-        return self._read(disk.last_bytes, path, size, unit)
+        try:  # as `_read` does, for very many files
+            return disk.last_bytes(path, size, unit)
+        except Unreadable as error:
+            self._note(error)
+            raise
 
     def file_size(self, path: str) -> int:
         return self._read(disk.file_size, path)
@@ -107,9 +115,12 @@ class AsUser(Files):
         try:
             return read(*args, **options)
         except Unreadable as error:
-            if error.forbidden:
-                self.refused.setdefault(error.path, str(error))
+            self._note(error)
             raise
+
+    def _note(self, error: Unreadable) -> None:
+        if error.forbidden:
+            self.refused.setdefault(error.path, str(error))
 
     def real_path(self, path: str) -> str:
         return disk.real_path(path)

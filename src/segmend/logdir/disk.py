@@ -40,7 +40,7 @@ _OPEN_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
 _statx: Final = getattr(ctypes.CDLL(None), "statx", None)
 """statx(2) of the C library; `os` has it from Python 3.15 on."""
-_STATX_SIZE: Final = 256
+_Statx: Final = ctypes.c_char * 256
 _AT_FDCWD: Final = -100
 _UNCHANGEABLE: Final = 0x10 | 0x20
 """`STATX_ATTR_IMMUTABLE`, `STATX_ATTR_APPEND`."""
@@ -240,7 +240,7 @@ def is_immutable(path: str) -> bool:
 
     By statx(2), which opens nothing, and needs no right to read it.
     """
-    told = ctypes.create_string_buffer(_STATX_SIZE)
+    told = _Statx()
     if _statx is None or _statx(_AT_FDCWD, os.fsencode(path), 0, 0, told):
         return False
     return bool(int.from_bytes(told.raw[8:16], sys.byteorder) & _UNCHANGEABLE)
