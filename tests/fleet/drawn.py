@@ -212,6 +212,8 @@ def main(words: list[str]) -> int:
             if wrong:
                 bad += 1
                 print(f"{args.seed} {number}: killed {killed}", *wrong, sep="\n  ", flush=True)
+            else:
+                print(f"# {number}: {trial.did[0]}, {len(killed)} killed", flush=True)
             shutil.rmtree(home)
             shutil.rmtree(away / str(number), ignore_errors=True)
     print(f"{args.count} of seed {args.seed} on {args.on}, {died} killed: {bad} differ")

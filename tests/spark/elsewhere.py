@@ -184,6 +184,7 @@ def main(words: list[str]) -> int:
                     least = shrunk(what, sides)
                     print(f"  {json.dumps(least)}\n  (of {json.dumps(what['options'])})", flush=True)
                     print(f"  here  {shown(here):.900}\n  there {shown(there):.900}", flush=True)
+            print(f"# {number}: {name}, {len(killed)} killed", flush=True)
             died += len(killed)
             shutil.rmtree(scratch / str(number))
     total = args.count * args.reads

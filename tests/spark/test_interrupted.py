@@ -1,10 +1,14 @@
 """Ctrl-C while Spark starts or works: nothing but our own word, and no JVM is left."""
 
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from tests.cli.run import SOURCE
+from tests.fleet.build import plain, write_broker
 
 pytestmark = pytest.mark.spark
 
@@ -62,3 +66,20 @@ def test_nothing_but_our_own_word_and_no_jvm(script: str, tmp_path: Path) -> Non
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "cancelled\n", "")
+
+
+@pytest.mark.parametrize("how", ["to its end", "cancelled"])
+def test_nothing_is_left_in_the_directory_for_temporary_files(how: str, tmp_path: Path) -> None:
+    """A socket of each session was, and with Ctrl-C what the JVM had there."""
+    write_broker(tmp_path / "fleet", 1, [plain("t", 0)])
+    audit = ["-m", "segmend", "fleet", "audit", tmp_path / "fleet", "--out", tmp_path / "out", "--no-report"]
+    command = audit if how == "to its end" else ["-c", PRESSED_AT_WORK, tmp_path / "begun"]
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:  # a short one: sockets lie there
+        there = {"TMPDIR": temporary, "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={temporary}"}
+        ran = subprocess.run(
+            [sys.executable, *command],
+            env=os.environ | there | {"PYTHONPATH": str(SOURCE)},
+            capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert os.listdir(temporary) == []

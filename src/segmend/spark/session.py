@@ -148,7 +148,7 @@ def _start(
     environ = {"PYSPARK_DRIVER_PYTHON": sys.executable, "JAVA_HOME": str(java_home(java, folder))}
     if master.startswith("local"):
         environ["PYSPARK_PYTHON"] = sys.executable
-        options = [*_java_options(java, folder, archive=cache is not None), *java_options]
+        options = [*_java_options(java, folder, archive=cache is not None), *_own_files(), *java_options]
         settings |= _LOCAL | {"spark.driver.extraJavaOptions": " ".join(options)}
         settings["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
     if not master.startswith("local"):
@@ -212,6 +212,9 @@ def _brought_along(folder: Path) -> dict[str, str]:
     }
 
 
+_SOCKETS_FIT = 60
+"""Characters of a directory: the path of a socket in it has 107 at most."""
+
 _HADOOP_CONF = "__spark_conf__/__hadoop_conf__"
 """Where an executor on YARN finds the driver's HADOOP_CONF_DIR, which Spark sends there."""
 
@@ -265,6 +268,13 @@ def _java_options(java: Java, folder: Path, *, archive: bool) -> list[str]:
         if is_wanted(java, folder):
             atexit.register(archive_later, java, folder)
     return options
+
+
+def _own_files() -> list[str]:
+    """A place for what Java leaves in /tmp where it is killed, by Ctrl-C, or PySpark if nobody stops it."""
+    own = str(_temporary())
+    fits = len(own) <= _SOCKETS_FIT and not any(map(str.isspace, own))
+    return [f"-Djava.io.tmpdir={own}"] if fits else []
 
 
 def _temporary() -> Path:
