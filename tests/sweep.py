@@ -3,12 +3,12 @@
 `faults`: every fault, of the lab and on written log dirs, with each command that is named, and many pairs
 through an operator's evening; `crash`: more kills and losses of power, and hostile plans; `recorded`: each
 recorded disaster, each trial of owners, odd places and outages, each deletion and cleaning; `merge`: many
-more histories of replicas; `fleet`: more histories of audits that carry scans over, and YARN; `live`: more
-faults on live brokers, each story on each release; `outside`: any damage, all commands beside one another;
-`options`: any value of any option; `surgery`: operations, damage and stops at random; `killed`: kills at
-random; `shows`: each operation on each golden release with a broker after it; `user`: all fast tests as a
-normal user in a clean clone. What is drawn depends on the seed, that of the day if none is given: it is
-printed first and last, and with it the same is drawn again.
+more histories of replicas; `fleet`: more histories of audits that carry scans over, walks through reports,
+YARN; `live`: more faults on live brokers, each story on each release; `outside`: any damage, all commands
+beside one another; `options`: any value of any option; `surgery`: operations, damage and stops at random;
+`killed`: kills at random; `shows`: each operation on each golden release with a broker after it; `user`: all
+fast tests as a normal user in a clean clone. What is drawn depends on the seed, that of the day if none is
+given: it is printed first and last, and with it the same is drawn again.
 """
 
 import argparse
@@ -57,6 +57,7 @@ SWEEPS = {
         "tests/fleet/test_hurt_markers.py",
         "tests/fleet/test_options.py",
         "tests/fleet/test_unread.py",
+        "tests/report_html/test_walks.py",
         "tests/spark/on_yarn.py",
         "tests/spark/test_stream.py",
     ),

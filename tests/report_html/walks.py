@@ -180,6 +180,12 @@ class Walk:
         found: Row | None = self.page.evaluate(STATE) if self.page.locator(".filters").count() else None
         return found
 
+    def check_topics(self) -> None:
+        """Each can be chosen by its very name."""
+        state = self._state()
+        if state is not None:
+            assert {*state["options"][1]} == {"", *(row["topic"] or "" for row in self.fleet.findings)}
+
     def check(self) -> None:
         state = self._state()
         if state is not None:
@@ -353,6 +359,7 @@ def walk(browser: Any, seed: int, number: int, steps: int, folder: Path) -> list
         with opened(browser, path) as page:
             user = Walk(page, fleet, draw)
             did = user.did
+            user.check_topics()
             user.check()
             for _ in range(steps):
                 user.step()
