@@ -11,7 +11,15 @@ from segmend.cluster.leadership import Outage
 from segmend.cluster.nodes import NodeStart, Playing, forgotten
 from segmend.cluster.order import start_order
 from segmend.cluster.quorum import fetched_again, quorum, voters_of
-from segmend.cluster.values import ClusterOutcome, Leadership, Name, NodeOutcome, Prospect, Quorum
+from segmend.cluster.values import (
+    WORST,
+    ClusterOutcome,
+    Leadership,
+    Name,
+    NodeOutcome,
+    Prospect,
+    Quorum,
+)
 from segmend.frozen import replace
 from segmend.loading import PartitionOutcome
 from segmend.loading.metadata import FOLLOWS
@@ -51,6 +59,7 @@ BY_OLDER = (
     "who leads it is not told: voter {} has files of an older copy, and what was committed since is gone if "
     "voter {} is elected"
 )
+IF_ELECTED = "if voter {} is elected, whose metadata goes on to offset {}: {}"
 BY_TWO = "who leads it is not told: epoch {} of the metadata may get a second leader"
 ALONE = "node {} may end, and nobody else can lead it"
 BLANK = "whether voter {} is elected: it has no metadata, and every topic is a stray then, on every node"
@@ -182,9 +191,8 @@ class ClusterForecast:
         )
         if image is None:
             yield from seen.unknown()
-        for line in (
-            () if image is None else chain(seen.leaderships(image), self._unheard_of(seen, image, elected))
-        ):
+            return
+        for line in chain(self._by_any(seen, image, elected), self._unheard_of(seen, image, elected)):
             yield (
                 line
                 if self._is_led(elected)
@@ -195,6 +203,23 @@ class ClusterForecast:
                     reason=f"{NO_QUORUM}: {elected.reason}",
                 )
             )
+
+    def _by_any(self, seen: Outage, image: MetadataImage, elected: Quorum) -> Iterator[Leadership]:
+        """By the image of the worst voter that can be elected, or by that of the best where that is worse.
+
+        What a voter has that was not committed yet, is, once it leads.
+        """
+        leader, best, others = self._leader(elected), next(iter(elected.leaders_possible), None), {}
+        ends = None if best is None else self._sights[best].position
+        if best is not None and leader is not None and ends not in (None, self._sights[leader].position):
+            later = self._playing.image(best) or image
+            others = {(line.topic, line.partition): line for line in seen.leaderships(later)}
+        for line in seen.leaderships(image):
+            other = others.get((line.topic, line.partition), line)
+            if ends is None or WORST.index(other.outcome) >= WORST.index(line.outcome):
+                yield line
+            else:
+                yield replace(other, reason=IF_ELECTED.format(best, ends[1], other.reason))
 
     def _unheard_of(self, seen: Outage, image: MetadataImage, elected: Quorum) -> Iterator[Leadership]:
         """Partitions that the newest metadata here has, and that of a voter that can be elected has not.

@@ -167,6 +167,10 @@ class Prospect(StrEnum):
     UNKNOWN = "unknown"
 
 
+WORST = (Prospect.LOSES, Prospect.LEADERLESS, Prospect.AT_RISK, Prospect.UNKNOWN, Prospect.LED)
+"""The worst first."""
+
+
 @frozen
 class Leadership:
     """Who can lead a partition, and what they have of it.

@@ -6,7 +6,15 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from segmend.cluster.values import ClusterOutcome, Leadership, NodeOutcome, Prospect, Quorum, ReplicaCopy
+from segmend.cluster.values import (
+    WORST,
+    ClusterOutcome,
+    Leadership,
+    NodeOutcome,
+    Prospect,
+    Quorum,
+    ReplicaCopy,
+)
 from segmend.report import text
 from segmend.report.concerned import concerned_lines
 from segmend.report.style import PLAIN, Style
@@ -14,7 +22,6 @@ from segmend.wording import plural
 
 _SHOWN = 20
 """Partitions that are told one by one."""
-_WORST = (Prospect.LOSES, Prospect.LEADERLESS, Prospect.AT_RISK, Prospect.UNKNOWN, Prospect.LED)
 _WORDS = {
     Prospect.LED: "led without loss",
     Prospect.AT_RISK: "may lose records: a short replica can lead",
@@ -96,7 +103,7 @@ def leadership_lines(
 ) -> Iterator[str]:
     """The partitions that matter, the worst first; `dirs` are those of each node."""
     told = [line for line in lines if every or line.outcome != Prospect.LED or line.refuses_writes]
-    told.sort(key=lambda line: (_WORST.index(line.outcome), -line.records_at_risk, not line.refuses_writes))
+    told.sort(key=lambda line: (WORST.index(line.outcome), -line.records_at_risk, not line.refuses_writes))
     shown = told if every else told[:_SHOWN]
     for line in shown:
         fate = style(None if line.outcome == Prospect.LED else "red", _WORDS[line.outcome])
@@ -146,7 +153,7 @@ def _copy(copy: ReplicaCopy, line: Leadership) -> str:
 
 def cluster_lines(outcome: ClusterOutcome, style: Style = PLAIN) -> Iterator[str]:
     """The verdict, and the order of the starts."""
-    fates = [fate for fate in _WORST if outcome.fates.get(fate)]
+    fates = [fate for fate in WORST if outcome.fates.get(fate)]
     told = "; ".join(f"{plural(outcome.fates[fate], 'partition')} {_WORDS[fate]}" for fate in fates)
     if outcome.nothing_lost:
         told = f"nothing lost{' by the starts' if outcome.deletes else ''}: {told}"

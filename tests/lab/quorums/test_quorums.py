@@ -6,12 +6,18 @@ What a plan promised then came true: where the log ends, in which epoch one lead
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from segmend.api import open as open_dir
+from segmend.formats.schema import messages
+from segmend.node.metadata_copy import MetadataCopy
+from segmend.topics.metadata import RECORDS
+from tests.checks.build_partition import batch, record
 from tests.cli.run import run
 from tests.copies import copy_tree
 from tests.lab.ports import wait_until_free
@@ -21,7 +27,9 @@ from tests.lab.quorums.record import recorded, unpacked
 from tests.lab.quorums.trial import Case, Scene, play
 from tests.real.conftest import need_kafka
 from tests.seeds import SWEEP
+from tests.topics.rendered import framed
 
+CHANGE = "PARTITION_CHANGE_RECORD"
 FEW, SOME = 40, 3
 """The fast tests take one in so many, CI one, a sweep all."""
 OLD = (Case("3.3.2", 3, "from", ("all-gone",)), Case("3.3.2", 1, "alone", ("log-flip@0.3",)))
@@ -118,6 +126,27 @@ def test_a_quorum_with_files_of_an_older_copy_is_no_all_clear(name: str, bases: 
     named = run("forecast", "--cluster", *dirs)
     (following,) = [line for line in named.out.splitlines() if "next: " in line]
     assert run(*shlex.split(following.partition("segmend ")[2])[:-1], tmp_path / "plan.json").code == 0
+
+
+def test_what_one_voter_alone_has_of_the_metadata_counts_once_it_leads(bases: Path, tmp_path: Path) -> None:
+    """Node 1 or 2 can be elected; by what node 1 wrote last, only node 3 is in sync, and its copy is gone."""
+    scene = Scene.of(Case("4.3.1", 1, "own", ()), unpacked("4.3.1", bases / "4.3.1"), tmp_path)
+    dirs = [node.dirs[0] for node in scene.cluster]
+    shutil.rmtree(dirs[2] / "a-0")
+    first = open_dir(str(dirs[0]))
+    log, replica = first.cluster_metadata, first.partition("a-0")
+    assert log is not None
+    assert replica is not None
+    kind, message = next((kind, each) for kind, each in messages(RECORDS).items() if each.name == CHANGE)
+    fields = {"partitionId": 0, "topicId": replica.topic_id, "isr": [3], "leader": 3}
+    (epoch, end), change = MetadataCopy.of(log).reached, framed(kind, message, 0, fields)
+    path = max((dirs[0] / METADATA).glob("*.log"))
+    path.write_bytes(path.read_bytes() + batch(end, [record(0, None, change)], epoch=epoch))
+    told = older.Told(run("forecast", "--cluster", *dirs, "--json"))
+    assert told.quorum["leaders_possible"] == [1, 2]
+    (line,) = [each for each in told.ran.json if (each.get("topic"), each.get("partition")) == ("a", 0)]
+    assert line["outcome"] != "led"
+    assert line["reason"].startswith(f"if voter 1 is elected, whose metadata goes on to offset {end + 1}")
 
 
 @pytest.mark.broker
