@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,6 +39,18 @@ def test_the_question_finds_what_is_not_the_same_there(tmp_path: Path) -> None:
     assert told["refusal"] == "does not see what the driver writes there"
 
 
+def test_what_was_packed_by_another_python_is_lacking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, suffix in (("ours", EXTENSION_SUFFIXES[0]), ("theirs", ".cpython-39-x86_64-linux-gnu.so")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        (tmp_path / name / f"lib{suffix}").touch()
+        (tmp_path / name / f"lib{suffix}.1").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert json.loads(workers._question(("ours", "theirs"), {}, None, "x")(0))["lacks"] == ["theirs"]
+
+
 def test_workers_are_asked_before_anything_is_written(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,7 +60,7 @@ def test_workers_are_asked_before_anything_is_written(
     monkeypatch.setattr(workers, "is_local", lambda _: False)
     make_ready(spark, places, str(out))
     monkeypatch.setattr(workers, "MODULES", ("pyarrow", "nopackage"))
-    with pytest.raises(SegmendError, match="lacks nopackage: hand the archive of `segmend fleet pack`"):
+    with pytest.raises(SegmendError, match="lacks nopackage: hand the archive of `segmend fleet pack`,"):
         make_ready(spark, places, str(out))
     monkeypatch.setattr(workers, "MODULES", ())
     monkeypatch.setattr(workers, "_identity", lambda _: "another disk")

@@ -7,6 +7,8 @@ function that needs nothing but Python's own library on the other side.
 
 from __future__ import annotations
 
+import glob
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -134,6 +136,13 @@ def _question(
         except OSError:
             return None
 
+    def lacking(module: str) -> bool:
+        spec, ours = importlib.util.find_spec(module), importlib.machinery.EXTENSION_SUFFIXES[0]
+        home = glob.escape(os.path.dirname((spec and spec.origin) or ""))
+        # What is there may be of another Python's archive.
+        others = glob.glob(f"{home}/*.cpython-*.so") and not glob.glob(f"{home}/*{ours}")
+        return spec is None or bool(others)
+
     def seen(path: str, known: str | None) -> bool:
         return os.path.isdir(path) and read(f"{path}/{identity}") == known
 
@@ -157,7 +166,7 @@ def _question(
             {
                 "host": host,
                 "python": "{}.{}".format(*sys.version_info[:2]),
-                "lacks": [each for each in modules if importlib.util.find_spec(each) is None],
+                "lacks": [each for each in modules if lacking(each)],
                 "unseen": [path for path, known in dirs.items() if not seen(path, known)],
                 "mark": name,
                 "refusal": refusal,
@@ -172,7 +181,8 @@ def _judge(workers: Iterable[Worker], out: str | None) -> None:
         if worker.lacks:
             raise SegmendError(
                 f"the Python {worker.python} of the worker on {worker.host} lacks {', '.join(worker.lacks)}: "
-                "hand the archive of `segmend fleet pack` to the session (spark.archives)"
+                "hand the archive of `segmend fleet pack`, made by such a Python, to the session "
+                "(spark.archives)"
             )
         if worker.unseen:
             more = f" and {len(worker.unseen) - 1} more" if len(worker.unseen) > 1 else ""
