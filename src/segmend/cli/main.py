@@ -13,7 +13,7 @@ from typing import TextIO
 from segmend.cli import interrupt
 from segmend.cli.frame import parser_for
 from segmend.cli.output import SPELLED_OUT, flush, note
-from segmend.errors import OUT_OF_MEMORY, ExitCode, SegmendError, UsageError
+from segmend.errors import OUT_OF_MEMORY, ExitCode, SegmendError, UsageError, system_words
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,6 +51,17 @@ def main(argv: Sequence[str]) -> int:
         # The reader has seen enough (`| head`).
         _let_go()
         return ExitCode.CANCELLED
+    except OSError as error:
+        # What others do to our files while we run (OUT that is removed) can happen at any call.
+        interrupt.ending()
+        _flush()
+        note(_refusal(error))
+        return ExitCode.OPERATIONAL
+
+
+def _refusal(error: OSError) -> str:
+    names = [os.fsdecode(each) for each in (error.filename, error.filename2) if isinstance(each, str | bytes)]
+    return ": ".join([" and ".join(names), system_words(error)] if names else [system_words(error)])
 
 
 def _flush() -> None:

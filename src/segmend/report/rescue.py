@@ -152,8 +152,8 @@ def again_line(line: SummaryLine) -> Iterator[str]:
     """That a report is an old one."""
     if line.get("again"):
         yield (
-            "this rescue was at its end before, and this is what it told then: neither the log dirs nor what "
-            "it wrote was looked at now; a new --out has it done anew"
+            "this rescue was at its end before, and this is what it told then: the log dirs were not looked "
+            "at now, and of what it wrote names and sizes only; a new --out has it done anew"
         )
 
 

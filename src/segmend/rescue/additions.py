@@ -66,9 +66,10 @@ class Additions:
 
     def reached(self, name: str) -> Reached:
         """How far the table has a partition."""
-        versions = {
-            each: self._table.transaction_version(_application(name, each)) for each in Reached._fields
-        }
+        with delta_in_words(self._path):  # the library looks into the table's log anew
+            versions = {
+                each: self._table.transaction_version(_application(name, each)) for each in Reached._fields
+            }
         return Reached(**{each: value for each, value in versions.items() if value is not None})
 
     def write(self, job: Job, outlet: Folder) -> Written:

@@ -52,12 +52,21 @@ class DatedFile(TypedDict):
     size: int
 
 
+class Held(TypedDict):
+    """A file or directory of OUT as it was when it was whole: how many files, and their bytes."""
+
+    name: str
+    files: int
+    bytes: int
+
+
 class FormFacts(TypedDict, total=False):
     """What the forms have to remember of a partition: files, offsets in OUT or in a cluster, words."""
 
     file: str
     rows: int
     size: int
+    held: Held
     files: Sequence[DatedFile]
     reached: Mapping[str, int]
     next_offset: int
@@ -122,6 +131,7 @@ class SummaryLine(PassedOverObject, total=False):
     """The last line: sums, what is not there, what was not looked at; `again` where it is told once more."""
 
     type: Literal["summary"]
+    held: Sequence[Held]
     partitions: int
     records: int
     bytes: int

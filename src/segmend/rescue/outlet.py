@@ -21,14 +21,14 @@ from segmend.logdir.above import log_dir_around
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.long_json import pieces
-from segmend.rescue.lines import Asked, Line, PartitionLine, SummaryLine
+from segmend.rescue.lines import Asked, Held, Line, PartitionLine, SummaryLine
 from segmend.rescue.long_names import while_written
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.copying import PIECE, shared
 from segmend.surgery.writing.effects import Effects, sync_dir
 from segmend.surgery.writing.work import Workplace
 from segmend.threads import done_by
-from segmend.wording import few
+from segmend.wording import few, plural
 
 JOURNAL: Final = "_rescue.jsonl"
 _BUFFER: Final = 1 << 20
@@ -134,6 +134,7 @@ class Folder:
         self.tell: Callable[[int], None] = lambda _: None
         self._fx = fx
         self._laid: list[str] = []
+        self._sizes: dict[str, int] = {}
 
     @property
     def work(self) -> Workplace:
@@ -159,11 +160,43 @@ class Folder:
         finally:
             self._fx.close(fd)
         self._fx.rename(temporary, path)
+        self.has(name, stream.tell())
 
     def begun(self, name: str) -> int:
         """How many bytes there are of a file that was begun."""
         path = while_written(f"{self.path}/{name}")
         return disk.file_stat(path).size if disk.path_type(path) == "file" else 0
+
+    def has(self, name: str, size: int) -> None:
+        """A file is there, of so many bytes."""
+        self._sizes[name] = size
+
+    def _beside(self) -> list[str]:
+        """What was written that no partition has told of, by its names in OUT."""
+        return sorted({name.partition("/")[0].removesuffix(TEMPORARY) for name in self._sizes})
+
+    def wrote(self, name: str) -> Held:
+        """A file, or the files of a `folder`, by what was written: somebody may take them meanwhile."""
+        folder = while_written(f"{self.path}/{name}").rpartition("/")[2] + "/"
+        mine = [each for each in self._sizes if each == name or each.startswith(folder)]
+        return {"name": name, "files": len(mine), "bytes": sum(map(self._sizes.pop, mine))}
+
+    def held(self, name: str) -> Held:
+        """What there is of it now, none of it opened."""
+        path = f"{self.path}/{name}"
+        kind = disk.path_type(path)
+        inside = [f"{path}/{each}" for each in disk.names(path)] if kind == "dir" else [path] * bool(kind)
+        return {"name": name, "files": len(inside), "bytes": sum(map(disk.file_size, inside))}
+
+    def require(self, was: Held) -> None:
+        """Raise `SegmendError` where there is not as much of it as there was."""
+        if (now := self.held(was["name"])) == was:
+            return
+        words = [f"{plural(each['files'], 'file')} of {each['bytes']:,} bytes" for each in (now, was)]
+        raise SegmendError(
+            f"{self.path}/{was['name']}: {words[0]} where this rescue had written {words[1]}; put it back "
+            "from a copy, or give a new directory"
+        )
 
     def drop(self, name: str) -> None:
         """Take away a file that has served its purpose."""
@@ -171,9 +204,10 @@ class Folder:
             self._fx.remove(f"{self.path}/{name}")
 
     def put(self, name: str, data: bytes | memoryview) -> None:
-        """A new file with these bytes."""
+        """A note for whoever goes on, which he may write anew: nothing tells how large it is."""
         with self.file(name) as stream:
             stream.write(data)
+        del self._sizes[name]
 
     def lay(self, name: str, data: bytes) -> None:
         """As `put`, but only `settle` brings it to the disk: a run that goes on writes it once more."""
@@ -185,6 +219,7 @@ class Folder:
             self._fx.close(fd)
         self._fx.rename(path + TEMPORARY, path)
         self._laid.append(path)
+        self.has(name, len(data))
 
     def settle(self) -> None:
         """Bring to the disk what was laid."""
@@ -263,8 +298,16 @@ class Outlet(Folder):
         """The last line of a rescue that is over."""
         return next((line for line in self.done[-1:] if line["type"] == "summary"), None)
 
+    def refuse_changed(self) -> None:
+        """What the journal tells of is not written again, so it is there still, or `SegmendError` says no."""
+        told = [line["form"]["held"] for line in self.partitions if "held" in line["form"]]
+        for was in [*told, *(self.summary or {}).get("held", ())]:
+            self.require(was)
+
     def record(self, line: Line) -> None:
-        """A partition is done, and on the disk."""
+        """A partition is done, and on the disk; or all are."""
+        if line["type"] == "summary":
+            line = {**line, "held": [self.wrote(name) for name in self._beside()]}
         self.settle()
         sync_dir(self._fx, self.path)
         data = _encoded(line)

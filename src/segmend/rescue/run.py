@@ -78,9 +78,11 @@ def rescue(
             if key not in done
         ]
         form.prepare(request, outlet, [task.due for task in todo], fleet.image)
+        outlet.refuse_changed()
         if outlet.summary is not None:
             yield from outlet.partitions
-            yield {**outlet.summary, "again": True}
+            told = {name: value for name, value in outlet.summary.items() if name != "held"}
+            yield cast(SummaryLine, {**told, "again": True})
             return
         yield from outlet.partitions
         refused = list[PartitionLine]()

@@ -33,7 +33,8 @@ class TextForm:
         require_space(request, due, lambda row, decoding: self._line(row, fields, decoding))
 
     def write(self, job: Job, outlet: Folder) -> Written:
-        with part(job, outlet, f"{stem(job.name)}.{self._suffix}") as opened:
+        name = f"{stem(job.name)}.{self._suffix}"
+        with part(job, outlet, name) as opened:
             stream, tally, decoding = opened.stream, opened.tally, opened.tally.decoding
             fields = columns(job.request.salvage)
             if opened.is_new:
@@ -43,4 +44,4 @@ class TextForm:
                     stream.write(piece)
                 opened.wrote(row.offset)
             size = stream.tell()
-        return tally.written(size)
+        return tally.written(size, held=outlet.wrote(name))

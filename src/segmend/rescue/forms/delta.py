@@ -15,12 +15,12 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction
 
 from segmend.cluster.cluster_dirs import Home
+from segmend.logdir import disk
 from segmend.node.metadata_image import MetadataImage
 from segmend.rescue.additions import Additions
 from segmend.rescue.arrow_rows import schema, write_parquet
-from segmend.rescue.committed import Committed
+from segmend.rescue.committed import Committed, refuse_lost_files
 from segmend.rescue.delta_log import delta_in_words
-from segmend.rescue.forms import prepare as prepare
 from segmend.rescue.lines import FormFacts, PartitionLine
 from segmend.rescue.long_names import stem
 from segmend.rescue.outlet import Folder
@@ -38,9 +38,20 @@ def grow(
     return Additions(outlet, request.sides)
 
 
+def prepare(request: RescueRequest, outlet: Folder, due: Sequence[Due], known: MetadataImage | None) -> None:
+    """Of a table that is there, others may have merged the files; all that it has now are in OUT."""
+    del request, due, known
+    if BEGINS & {*disk.names(outlet.path)}:
+        with delta_in_words(outlet.path):
+            refuse_lost_files(DeltaTable(outlet.path), outlet.path)
+
+
 def write(job: Job, outlet: Folder) -> Written:
+    name = f"{stem(job.name)}.parquet"
     wanted = schema(_INSTANT, job.request.sides, salvage=job.request.salvage)
-    return write_parquet(job, outlet, wanted, f"{stem(job.name)}.parquet")
+    written = write_parquet(job, outlet, wanted, name)
+    outlet.wrote(name)  # not kept: see `prepare`
+    return written
 
 
 def finish(home: Home | None, outlet: Folder, lines: Sequence[PartitionLine]) -> None:
@@ -50,14 +61,16 @@ def finish(home: Home | None, outlet: Folder, lines: Sequence[PartitionLine]) ->
     with delta_in_words(outlet.path):
         sides = {side: None for line in lines for side in line.get("decoded", ())}
         wanted = schema(_INSTANT, sides, salvage=any("salvaged" in line for line in lines))
-        _commit(outlet.path, committed, wanted, [line["form"] for line in lines if line["form"]["rows"]])
+        _commit(outlet, committed, wanted, [line["form"] for line in lines if line["form"]["rows"]])
 
 
-def _commit(folder: str, committed: Committed, wanted: pa.Schema, files: Sequence[FormFacts]) -> None:
-    table = DeltaTable.create(folder, wanted, mode="ignore")
+def _commit(outlet: Folder, committed: Committed, wanted: pa.Schema, files: Sequence[FormFacts]) -> None:
+    table = DeltaTable.create(outlet.path, wanted, mode="ignore")
     files = [each for each in files if table.transaction_version(_transaction(each)) is None]
     if not files:
         return
+    for each in files:
+        outlet.require({"name": each["file"], "files": 1, "bytes": each["size"]})
     now = time.time_ns() // 1_000_000
     actions = [
         AddAction(each["file"], each["size"], {}, now, True, json.dumps({"numRecords": each["rows"]}))

@@ -124,7 +124,7 @@ def write(job: Job, outlet: Folder) -> Written:
     hidden = [piece for piece, written in zip(job.pieces, chosen, strict=True) if piece.cut > written.cut]
     records -= sum(piece.records - count_of(piece) for piece in hidden)
     counted = _counted(job, scans)
-    facts: FormFacts = {"log_start_offset": start, "next_offset": end}
+    facts: FormFacts = {"log_start_offset": start, "next_offset": end, "held": outlet.wrote(job.name)}
     if end < job.merged.next_offset and (since := _open_since(scans[-1])) is not None:
         facts["open_since"] = since
     return Written(
@@ -176,7 +176,8 @@ def _name(segment: NewSegment) -> str:
 
 def _have_log(segment: NewSegment, name: str, outlet: Folder, work: Workplace) -> None:
     """The log of a segment; one that a killed run had whole stays, if its bytes are those of today."""
-    if _is_there(segment, f"{outlet.path}/{name}"):
+    if _is_there(segment, path := f"{outlet.path}/{name}"):
+        outlet.has(name, disk.file_size(path))
         work.tell(sum(piece.size for piece in segment.pieces))
         return
     with outlet.file(name) as stream:
