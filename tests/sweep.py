@@ -102,7 +102,12 @@ SWEEPS = {
         "tests/surgery/test_broker_rebuild.py",
         "tests/surgery/test_offset_ends.py",
     ),
-    "outside": (*PYTEST, "tests/logdir/test_above.py", "tests/outside/test_drawn.py"),
+    "outside": (
+        *PYTEST,
+        "tests/logdir/test_above.py",
+        "tests/outside/test_drawn.py",
+        "tests/outside/test_taken.py",
+    ),
     "options": (*PYTEST, "tests/cli/test_any_option.py", "tests/surgery/test_examples.py"),
     "surgery": (sys.executable, "-m", "tests.surgery.drawn"),
     "killed": (sys.executable, "-m", "tests.surgery.killed"),

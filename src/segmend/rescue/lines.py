@@ -52,7 +52,7 @@ class DatedFile(TypedDict):
     size: int
 
 
-class Held(TypedDict):
+class FilesWritten(TypedDict):
     """A file or directory of OUT as it was when it was whole: how many files, and their bytes."""
 
     name: str
@@ -66,7 +66,7 @@ class FormFacts(TypedDict, total=False):
     file: str
     rows: int
     size: int
-    held: Held
+    held: FilesWritten
     files: Sequence[DatedFile]
     reached: Mapping[str, int]
     next_offset: int
@@ -131,7 +131,7 @@ class SummaryLine(PassedOverObject, total=False):
     """The last line: sums, what is not there, what was not looked at; `again` where it is told once more."""
 
     type: Literal["summary"]
-    held: Sequence[Held]
+    held: Sequence[FilesWritten]
     partitions: int
     records: int
     bytes: int

@@ -21,7 +21,7 @@ from segmend.logdir.above import log_dir_around
 from segmend.logdir.disk import FileReader
 from segmend.logdir.files import FileEntry
 from segmend.long_json import pieces
-from segmend.rescue.lines import Asked, Held, Line, PartitionLine, SummaryLine
+from segmend.rescue.lines import Asked, FilesWritten, Line, PartitionLine, SummaryLine
 from segmend.rescue.long_names import while_written
 from segmend.surgery.writing.atomic import TEMPORARY, part_of
 from segmend.surgery.writing.copying import PIECE, shared
@@ -175,20 +175,20 @@ class Folder:
         """What was written that no partition has told of, by its names in OUT."""
         return sorted({name.partition("/")[0].removesuffix(TEMPORARY) for name in self._sizes})
 
-    def wrote(self, name: str) -> Held:
+    def wrote(self, name: str) -> FilesWritten:
         """A file, or the files of a `folder`, by what was written: somebody may take them meanwhile."""
         folder = while_written(f"{self.path}/{name}").rpartition("/")[2] + "/"
         mine = [each for each in self._sizes if each == name or each.startswith(folder)]
         return {"name": name, "files": len(mine), "bytes": sum(map(self._sizes.pop, mine))}
 
-    def held(self, name: str) -> Held:
+    def held(self, name: str) -> FilesWritten:
         """What there is of it now, none of it opened."""
         path = f"{self.path}/{name}"
         kind = disk.path_type(path)
         inside = [f"{path}/{each}" for each in disk.names(path)] if kind == "dir" else [path] * bool(kind)
         return {"name": name, "files": len(inside), "bytes": sum(map(disk.file_size, inside))}
 
-    def require(self, was: Held) -> None:
+    def require(self, was: FilesWritten) -> None:
         """Raise `SegmendError` where there is not as much of it as there was."""
         if (now := self.held(was["name"])) == was:
             return
