@@ -93,7 +93,8 @@ all its tasks: on `local`, on a cluster, and through Spark Connect. For that it 
 logs in workers (`spark.sql.pyspark.worker.logging.enabled`): what your own functions log there is in
 `spark.tvf.python_worker_logs()` then, and no longer on the workers' stderr. In any other session, and in a
 stream, it is a line of each task in the logs of its worker only. Who stops early (`limit`) may not hear of
-it at all.
+it at all. An executor that is lost within a second of the read takes with it what its tasks met; the warning
+says so then, but not through Spark Connect.
 
 Ranges `A..B` take both ends. Spark's own option names mean what they mean in Spark. Integers are Kafka's
 own, with their unit in the name (`_ms`, `_bytes`); -1 is Kafka's "none", null is "the disk does not
