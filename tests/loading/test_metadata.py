@@ -226,6 +226,14 @@ def test_leaders_of_a_topic_of_this_name_before_are_not_missing_in_the_metadata(
     assert "K25" not in {each.code for each in checked}
 
 
+def test_metadata_of_which_a_record_cannot_be_read_is_not_called_older(tmp_path: Path) -> None:
+    """That of the ids that were given out has a byte too many; K29 tells of it."""
+    *records, given_out = [*metadata.cluster(["t", "u"], following=9), metadata.producer_ids(1000)]
+    dirs = with_metadata([*records, given_out + b"\0"])(tmp_path, True)
+    checked = CheckRun(broker_of(dirs, "4.3", node(dirs)), level=Level.STARTUP)
+    assert {each.code for each in checked} & {"K25", "K29"} == {"K29"}
+
+
 def test_a_log_of_which_a_part_came_since_the_topic_was_made_counts(tmp_path: Path) -> None:
     dirs = with_metadata(metadata.cluster(["t", "u"], following=1000))(tmp_path, True)
     file = dirs[0] / "t-0" / "leader-epoch-checkpoint"

@@ -42,6 +42,9 @@ def run(broker: BrokerContext, context: BrokerContext) -> Iterator[Finding]:
     image, home = dirs.image, dirs.metadata_dir
     if image is None or home is None or broker.of(home).running:
         return
+    log = dirs.own_metadata_log
+    if log is not None and log.has_unread:
+        return  # What it lacks may be there: K29 tells of what cannot be read.
     mine = {
         name: same[0]
         for name, same in context.current.items()

@@ -206,7 +206,7 @@ def begun(image: Image, draw: random.Random) -> None:
     if not free:
         raise LookupError("no NoOpRecord")
     end = max((int(each.name[:20]) for each in image.path.parent.glob("*.checkpoint")), default=0)
-    behind = [each for each in free if draw.random() < 0.5 and image.offset(each) == end]
+    behind = [each for each in image.records if image.offset(each) == end and draw.random() < 0.5]
     first = (behind or [draw.choice(free)])[0]
     later = [each for each in free if image.offset(each) > image.offset(first)]
     first.value = BEGIN
