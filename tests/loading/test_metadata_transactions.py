@@ -78,7 +78,7 @@ def test_a_node_ends_over_records_that_it_does_not_expect(
 def test_a_transaction_right_behind_a_snapshot_ends_the_node(
     covered: int | None, starts: bool, tmp_path: Path
 ) -> None:
-    """Seen on 3.6.2 and 4.3.1: a snapshot in memory is made at the end of that on disk, and before it for the begin."""
+    """Seen on 3.6.2 to 4.3.1: one in memory is made at its end, and one before it for the begin."""
     records = metadata.cluster("tu", directory_ids=DIRECTORIES)
     dirs = with_metadata([*records, metadata.BEGIN, *MADE, metadata.END], two_dirs)(tmp_path)
     if covered is not None:
