@@ -25,7 +25,9 @@ from tests.lab.acknowledged.judge import (
 pytestmark = pytest.mark.slow
 KINDS = "4.3.1-kinds"
 """Of `kinds`: odder records."""
-SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403, 1206), KINDS: (1, 2)}
+AGED = "1.1.0-aged"
+"""Of `aged`: raised from messages of magic 0, format and protocol at once, so that replicas are of both."""
+SEEDS = {"1.1.0": (1, 2, 26), "4.3.1": (2, 3, 422, 133, 480, 403, 1206), KINDS: (1, 2), AGED: (1, 2, 3, 4, 5)}
 """26, 422: the epoch flipped of a batch that begins a file or an epoch, whose followers were then denied.
 133: zeros that end in the header of a batch, whose base offset is then another that fits.
 480: the last batch of a compacted log with another base offset.
@@ -69,6 +71,14 @@ def test_where_damage_overlaps_it_gives_the_rest_and_names_what_is_gone(
     for seed, form in [*text, (24, "delta"), (2147, "log-dir")]:
         trial = play(world(version), seed, overlap=True, form=form)
         assert trial.faults == [], (seed, trial.wounds)
+
+
+def test_logs_of_other_endings_beside_live_ones_are_no_records(world: Callable[[str], World]) -> None:
+    """Whole files that a cleaner or a deletion left, hurt or not; and live ones that have such a name now."""
+    for version, seeds in (("4.3.1", (1, 2, 3)), (AGED, (100, 101, 102))):
+        for seed in seeds:
+            trial = play(world(version), seed, only="endings")
+            assert trial.faults == [], (version, seed, trial.wounds)
 
 
 def test_of_flipped_epochs_none_takes_what_another_replica_has(world: Callable[[str], World]) -> None:
