@@ -53,7 +53,7 @@ def merge(
     branches = [on_branch(replica, chain) for replica in replicas]
     branches = without_lost(branches, replicas, look, compacted=compacted)
     strayed = without_strayed(branches, look)
-    uncleaned = without_uncleaned(strayed.branches, look)
+    uncleaned = without_uncleaned(strayed.branches, [each.proven for each in replicas], look)
     branches = list(uncleaned.branches)
     diverged = Packed(Diverged, diverged_of(branches, look))
     marks = [_mark(*each, chain) for each in zip(replicas, branches, strict=True)]

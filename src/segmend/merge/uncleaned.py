@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from segmend.formats.java_number import LONG_MAX
-from segmend.frozen import frozen
+from segmend.frozen import frozen, replace
 from segmend.merge.agreement import differences
 from segmend.merge.branch import Branch, lacking
 from segmend.merge.packed import narrow
@@ -50,15 +50,28 @@ class Uncleaned:
     untold: Span | None = None
 
 
-def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
-    """Each branch without the offsets that it seems to have compacted, but cannot have."""
+def without_uncleaned(branches: Sequence[Branch], proven: Sequence[int], look: Look) -> Uncleaned:
+    """Each branch without the offsets that it seems to have compacted, but cannot have.
+
+    `proven`: how far more than a few gaps show, by replica, that a cleaner has come.
+    """
     start = _first_difference(branches)
     kinds = [[dict[int, int | None]() for _ in branches] for _ in range(4)]
     offsets = _Offsets(kinds[0], kinds[1], kinds[2], kinds[3], [])
     while start is not None:
         start = _look_from(start, branches, look, offsets)
     lost, late, unsure, deleted = ([united((each, each) for each in one) for one in kind] for kind in kinds)
-    left = [lacking(*each) if each[1] else each[0] for each in zip(branches, lost, strict=True)]
+    left = [
+        _as_far(lacking(branch, gone), known) if gone else branch
+        for branch, gone, known in zip(branches, lost, proven, strict=True)
+    ]
+    if any(each.thinned < branch.thinned for each, branch in zip(left, branches, strict=True)):
+        again = without_uncleaned(left, proven, look)  # No cleaner came as far as it seemed.
+        return replace(
+            again,
+            newest=united([*again.newest, *chain(*lost)]),
+            unsure=tuple(united([*one, *more]) for one, more in zip(again.unsure, unsure, strict=True)),
+        )
     return Uncleaned(
         branches=tuple(left),
         covers=tuple(without(branch.cover, spans) for branch, spans in zip(left, late, strict=True)),
@@ -67,6 +80,13 @@ def without_uncleaned(branches: Sequence[Branch], look: Look) -> Uncleaned:
         deleted=tuple(deleted),
         untold=(min(offsets.untold), max(offsets.untold)) if offsets.untold else None,
     )
+
+
+def _as_far(branch: Branch, proven: int) -> Branch:
+    """A gap that turned out to be a loss is no sign of a cleaner."""
+    gaps = without(branch.cover, branch.parts.held)
+    last = gaps.lasts[-1] + 1 if gaps else 0
+    return replace(branch, thinned=min(branch.thinned, max(branch.authority, proven, last)))
 
 
 class _Offsets(NamedTuple):
