@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.conftest import GOLDEN, golden_names
 from tests.golden.unpack import unpack
+from tests.outside.held import of_forecast
 from tests.surgery.child import as_user, owned_by_nobody
 from tests.surgery.faulty import Died, Disk, Failing, Mortal, Unplugged
 from tests.surgery.loop import COMMANDS, Loop
@@ -118,6 +119,7 @@ def planned(draw: Draw, bed: Bed, argv: Sequence[object], during: Any) -> str:
     with during():
         loop = Loop(plan, bed.state, bed.tree, bed.dirs[-1] if draw.two_disks else None)
         check = Checked(bed, draw, loop)
+        check.said_as_much(ran.code, plan)
         for command in COMMANDS:
             for turn in range(STOPS):
                 check.stopped(command, draw.chance((command, turn)))
@@ -135,9 +137,24 @@ class Checked:
     def __post_init__(self) -> None:
         shutil.rmtree(self.bed.state, ignore_errors=True)
         self.loop.act("apply")
-        self.found = self.findings()
+        self.found, self.start = self.findings(), self.bad_start()
         self.loop.act("undo")
         assert self.loop.look() == self.loop.before, "undone: other bytes"
+
+    def said_as_much(self, code: int, plan: Plan) -> None:
+        """The plan is no all-clear over a start that the forecast says is none, nor an alarm over a good one."""
+        why = code, [*map(str, plan.left)], f"the start: {self.start}", plan.forecast
+        assert (code == 4) == bool(plan.left or self.start), why
+
+    def bad_start(self) -> str:
+        """What a forecast of these dirs says is not well; nothing of what is deleted later, or not known."""
+        given = [each.given for each in self.loop.plan.dirs]
+        ran = self.bed.run("forecast", *given, "--kafka", self.bed.version, "--json")
+        assert ran.code in (0, 4), (ran.code, ran.err[-600:])
+        if ran.json[-1]["supposed"]:
+            return ""
+        rows = [row | {"unknown": []} if row["type"] == "broker" else row for row in ran.json]
+        return str([row for row in rows if of_forecast([row, rows[-1]])]) if of_forecast(rows) else ""
 
     def findings(self) -> list[str]:
         ran = self.bed.run("check", *self.bed.dirs, "--kafka", self.bed.version, "--json", "--max", 0)

@@ -114,6 +114,24 @@ def test_a_throttle_is_kept_to_and_said(dirs: list[Path], monkeypatch: pytest.Mo
     Throttle(replace(plan, extra={}), lambda: False, sleep=pytest.fail).wrote(1 << 40)
 
 
+def test_what_writing_takes_by_itself_is_part_of_the_time_of_a_throttle(
+    dirs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came on top: at half of what the disk can do, a third less than was asked for."""
+    on_disks(monkeypatch, {}, {"a": 1, "b": 2, "c": 3})
+    clock = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    asked = move.Options(partition=("w-0",), to=str(dirs[1]), throttle=100_000)
+    throttle = Throttle(move.plan(request(dirs, asked)), lambda: False, now=lambda: clock[0], sleep=sleep)
+    for _ in range(100):
+        clock[0] += 0.05  # the disk alone
+        throttle.wrote(10_000)
+    assert clock[0] == pytest.approx(10, rel=0.02)
+
+
 def test_what_has_no_room_is_not_planned(dirs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     on_disks(monkeypatch, {"b": 50_000, "c": 50_000}, {"a": 1, "b": 2, "c": 3})
     with pytest.raises(SegmendError, match="are free elsewhere"):

@@ -89,5 +89,5 @@ def made(args: argparse.Namespace, plan: Plan) -> int:
 
 
 def left_by(plan: Plan) -> ExitCode:
-    """What a plan that leaves findings as they are adds to an exit code."""
-    return ExitCode.FINDINGS if plan.left else ExitCode.NOTHING_WRONG
+    """What a plan that leaves findings as they are, or a start that is not well, adds to an exit code."""
+    return ExitCode.of(left=plan.left or not plan.start_is_well, unread=False)

@@ -16,6 +16,7 @@ from segmend.cli.output import emit_asked, emit_json, flush, program, style
 from segmend.cli.plans import add_state_option
 from segmend.errors import Cancelled, SegmendError, UsageError, system_words
 from segmend.report import text
+from segmend.report.plan import start_words
 from segmend.report.progress import Progress, telling
 from segmend.report.table import columns, table
 from segmend.surgery.counted import Tell
@@ -161,7 +162,8 @@ def undo_command(run: PlanRun) -> str:
 
 def left_words(plan: Plan) -> str:
     """The same at the end of a sentence that tells what was applied."""
-    return f"; {plural(len(plan.left), 'finding')} left as named above" if plan.left else ""
+    left = f"; {plural(len(plan.left), 'finding')} left as named above" if plan.left else ""
+    return left if plan.start_is_well else f"{left}; {start_words(plan, 'after')}"
 
 
 def outcome_object(outcome: Outcome, note: str | None = None) -> dict[str, object]:

@@ -333,6 +333,7 @@ class BrokerOutcome:
             "kafka_because": self.release_reason,
             "lost": self.lost.to_json(),
             "unserved": self.unserved,
+            "offline": self.offline,
             "supposed": self.supposed,
             "unknown": list(self.unknown),
             "assumed": list(self.assumed),

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Final, Literal
 
 from segmend.frozen import replace
 from segmend.json_values import array, member
@@ -19,6 +19,7 @@ from segmend.surgery.writing.work import folder
 from segmend.wording import plural
 
 _SHOWN, _SINGLY, _NAMED = 60, 60, 3
+_STARTS: Final[tuple[Literal["before", "after"], ...]] = ("before", "after")
 _LIVE = "kafka-reassign-partitions"
 """Of what operations add to a plan, the part that is for people."""
 
@@ -128,9 +129,14 @@ def _space(plan: Plan) -> Iterator[str]:
 
 
 def _forecast(plan: Plan, look: Style) -> Iterator[str]:
-    for when, start in (("before", plan.start("before")), ("after", plan.start("after"))):
-        if start:
-            yield f"a broker {plan.release} started {when} it {_start(start, look)}"
+    for when in _STARTS:
+        if plan.start(when):
+            yield start_words(plan, when, look)
+
+
+def start_words(plan: Plan, when: Literal["before", "after"], look: Style = PLAIN) -> str:
+    """What a broker does that is started then; it was forecast."""
+    return f"a broker {plan.release} started {when} it {_start(plan.start(when), look)}"
 
 
 def _start(outcome: ForecastLine, look: Style) -> str:
@@ -146,6 +152,8 @@ def _start(outcome: ForecastLine, look: Style) -> str:
         told.append(look("red", f"has {text.metadata_lost(outcome['metadata_records_lost'])}"))
     if unserved:
         told.append(look("red", f"does not serve {plural(unserved, 'partition')}"))
+    if offline := outcome.get("offline"):
+        told.append(look("red", f"has {plural(offline, 'log dir')} offline"))
     if not told:
         told.append("no loss is seen" if unknown else "loses nothing")
     supposed = outcome.get("supposed")

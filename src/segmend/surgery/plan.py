@@ -99,6 +99,7 @@ class ForecastLine(TypedDict, total=False):
     records_lost: int
     lost: dict[str, int]
     unserved: int
+    offline: int
     unknown: list[str]
     supposed: str | None
     metadata_is_lost: bool
@@ -142,6 +143,22 @@ class Plan(_Remembering):
     def start(self, when: Literal["before", "after"]) -> ForecastLine:
         """What a broker does that is started then; nothing where that was not forecast."""
         return cast(ForecastLine, self.forecast.get(when) or {})
+
+    @property
+    def start_is_well(self) -> bool:
+        """Whether nothing bad is said of the start after it; what is not known is named, and no more.
+
+        So is what is told for the worst of what was not given: its words begin with an if.
+        """
+        start = self.start("after")
+        if start.get("supposed"):
+            return True
+        bad = (
+            start.get("outcome", "starts") != "starts", any(start.get("lost", {}).values()),
+            start.get("records_lost"), start.get("metadata_is_lost"), start.get("unserved"),
+            start.get("offline"),
+        )  # fmt: skip
+        return not any(bad)
 
     def space(self) -> dict[str, int]:
         """Bytes taken by directory; "" stands for the backups, wherever they go. No disk is asked."""

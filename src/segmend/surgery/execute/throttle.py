@@ -10,10 +10,12 @@ from segmend.surgery.plan import THROTTLE, Plan
 
 _NAP: Final = 0.2
 """Who asks to stop waits no longer than that."""
+_PAUSE: Final = 1.0
+"""What pieces and syncs take by themselves is part of their time; a longer pause is not made up for."""
 
 
 class Throttle:
-    """Waits after each piece as long as it should have taken; time that was not used is not made up for."""
+    """Waits after each piece as long as it should have taken; a pause is not made up for."""
 
     def __init__(
         self, plan: Plan, stopped: Callable[[], bool], *, now: Callable[[], float] = time.monotonic,
@@ -27,7 +29,9 @@ class Throttle:
         """So many bytes more."""
         if self._rate is None:
             return
-        self._free_at = max(self._free_at, self._now()) + count / self._rate
+        now = self._now()
+        begun = now if now - self._free_at > _PAUSE else self._free_at
+        self._free_at = begun + count / self._rate
         while (left := self._free_at - self._now()) > 0 and not self._stopped():
             self._sleep(min(left, _NAP))
 

@@ -37,7 +37,7 @@ examples:
   segmend undo 0003-trim-5d1f0c2a       this one (see `segmend journal list`)
   segmend undo /data/kafka-a            the only one of this log dir
 
-exit codes: 0 taken back (or --dry-run), 1 applied again (5: and the plan leaves findings), 8 refused or
+exit codes: 0 taken back (or --dry-run), 1 applied again (5: and it leaves what `apply` says), 8 refused or
 failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
