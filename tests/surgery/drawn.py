@@ -142,7 +142,7 @@ class Checked:
         assert self.loop.look() == self.loop.before, "undone: other bytes"
 
     def said_as_much(self, code: int, plan: Plan) -> None:
-        """The plan is no all-clear over a start that the forecast says is none, nor an alarm over a good one."""
+        """The plan is no all-clear over a start that a forecast says is bad, nor an alarm over a good one."""
         why = code, [*map(str, plan.left)], f"the start: {self.start}", plan.forecast
         assert (code == 4) == bool(plan.left or self.start), why
 

@@ -43,8 +43,8 @@ examples:
   segmend apply 0003-trim-5d1f0c2a       go on by the journal's own copy, where the file is lost or damaged
 
 exit codes: 0 nothing to do (or --dry-run, and nothing refuses it), 1 applied, 4 nothing to do, but the
-plan names findings that it leaves (5: applied, and it leaves some, or a start after it is no good one), 8 refused or failed (the files are
-safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
+plan names findings that it leaves (5: applied, and it leaves some, or says that a start after it is no
+good one), 8 refused or failed (the files are safe), 16 usage, 32 stopped by Ctrl-C, 64 a broker runs"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,8 @@ examples:
   segmend quarantine restore 0003/2 -o plan.json     then: segmend apply plan.json
   segmend quarantine discard 0003                    for good: no undo brings it back
 
-exit codes: 0 listed or planned (4 as `segmend plan` has it), 1 discarded, 8 refused or failed, 16 usage, 32 cancelled"""
+exit codes: 0 listed or planned (4 as `segmend plan` has it), 1 discarded, 8 refused or failed, 16 usage,
+32 cancelled"""
 
 _COLUMNS = columns("item", "state", ">size", "was", "because", bold=("item",))
 
