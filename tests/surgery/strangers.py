@@ -10,8 +10,8 @@ undo is refused, what it prints is typed as it stands, and the broker starts onc
 
 from __future__ import annotations
 
-import re
 import json
+import re
 import shlex
 import shutil
 import sys

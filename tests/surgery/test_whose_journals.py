@@ -44,6 +44,16 @@ def test_a_journal_of_another_user_is_told_of_by_its_path(
     assert "segmend's journal" not in run(command, world.a, world.b).out
 
 
+def test_a_plan_over_dirs_that_are_halfway_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It said "nothing to do", exit 0, or had steps from the files as a kill had left them."""
+    path = stopped(world, world.root / "his own")
+    monkeypatch.setattr(stopped_surgery, "usual_state_dir", lambda _uid: str(world.root / "his own"))
+    ran = run("plan", "trim", world.a, world.b, code=4)
+    assert f"`segmend undo {shlex.quote(path)}` brings back what was; first that, then plan" in ran.err
+    run("undo", path, "--yes", code=0)
+    assert run("plan", "trim", world.a, world.b, code=0).err == ""
+
+
 @pytest.mark.parametrize("command", ["check", "forecast"])
 def test_journals_that_are_closed_to_this_user_are_no_silence(world: World, command: str) -> None:
     home = world.root / "segmend" / "journals"

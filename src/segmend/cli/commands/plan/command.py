@@ -20,7 +20,8 @@ examples:
   segmend plan compose one.json other.json -o both.json
 
 exit codes: 0 planned, or nothing to do; 4 something is left that it does not mend, or a broker started
-after it would lose or not serve something, or refuse to start; 8 something could not be read, 16 usage"""
+after it would lose or not serve something, or refuse to start, or surgery over these dirs was stopped
+halfway; 8 something could not be read, 16 usage"""
 
 _HOME = "segmend.cli.commands.plan"
 OTHERS: Final = {

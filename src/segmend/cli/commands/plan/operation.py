@@ -9,8 +9,9 @@ from typing import TypeVar
 from segmend.cli.options import add_output_options, add_release_option
 from segmend.cli.output import note
 from segmend.cli.plans import add_output, made, refuse_output
-from segmend.cli.targets import open_targets
-from segmend.errors import UsageError
+from segmend.cli.stopped_surgery import stopped_surgery
+from segmend.cli.targets import Targets, open_targets
+from segmend.errors import ExitCode, UsageError
 from segmend.logdir import disk
 from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -40,11 +41,16 @@ def configure(parser: argparse.ArgumentParser, name: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make a plan, write it, show it."""
     refuse_output(args.output)
-    return made(args, _make(args, args.operation))
+    targets = open_targets(args.paths, blank=ops.takes_blank(args.operation))
+    surgery = stopped_surgery(targets.dirs)
+    for each in surgery.open:
+        note(f"{each}; first that, then plan again: the files are halfway")
+    for each in surgery.unseen:
+        note(f"not looked at, whether surgery was stopped over these dirs: {each}")
+    return made(args, _make(args, args.operation, targets)) | ExitCode.of(left=surgery.open, unread=False)
 
 
-def _make(args: argparse.Namespace, operation: Operation) -> Plan:
-    targets = open_targets(args.paths, blank=ops.takes_blank(operation))
+def _make(args: argparse.Namespace, operation: Operation, targets: Targets) -> Plan:
     given = [log_dir.path for log_dir in targets.dirs]
     running = next((log_dir.path for log_dir in targets.dirs if log_dir.broker_running()), None)
     if running is not None:
