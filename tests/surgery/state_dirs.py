@@ -2,8 +2,9 @@
 
 Rounds of apply and undo, the last one stopped, as in `journals`; then any file or directory of the state dir,
 two files, or both of the plan, are flipped, cut, emptied, zeroed, removed, or others take their place. What
-says it went to an end went there whole. A refusal is one line that names a file, begins no second journal,
-and loses nothing: with the files as they were, an undo brings all back.
+says it went to an end went there whole. One plan in four is too large for its journal to have it again. A
+refusal is one line that names a file, begins no second journal, and loses nothing: with the files as they
+were, an undo brings all back.
 """
 
 import re
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import pytest
 from tests.faults.on_disk import put_folder, put_link, remove
 from tests.surgery.faulty import Disk
 from tests.surgery.journals import Rounds
@@ -24,6 +26,7 @@ from tests.surgery.world import World, chunks, lost, make, plan_of, steps
 from segmend.errors import SegmendError, UsageError
 from segmend.formats import clean_shutdown
 from segmend.formats.offset_checkpoint import FILE_NAMES, RECOVERY_POINT
+from segmend.surgery.execute import plan_run
 from segmend.surgery.execute.apply import apply
 from segmend.surgery.execute.journal_events import FORWARD
 from segmend.surgery.execute.plan_run import BEGUN, JOURNAL, PlanRun
@@ -36,6 +39,7 @@ from segmend.surgery.steps.replace_file import ReplaceFile
 LINE = b"0\n1\ncut 0 7\n"
 BY_THEMSELVES = (".lock", clean_shutdown.FILE_NAME, *FILE_NAMES)
 """What a way back does not bring back as it was: of checkpoints the lines of what goes (`test_reverse`)."""
+BY_ITS_FILE = "`segmend apply` of the file that was applied puts it back and goes on"
 REVERSE = re.compile(r"segmend plan reverse ([^\s)]+)")
 
 
@@ -74,20 +78,31 @@ def damage(path: Path, draw: Random) -> str:
     return kind
 
 
+def to_hurt(loop: Rounds, draw: Random) -> list[Path]:
+    own = sorted((loop.state / "journals").glob("*/**/*"))
+    small = [path for path in own if path.suffix in (".json", ".jsonl")]
+    plans = [path for path in small if path.name == "plan.json"]
+    return draw.choice(
+        [[draw.choice(own)], [draw.choice(small)], plans, draw.sample(small, min(2, len(small)))]
+    )
+
+
 def played(seed: int, number: int, folder: Path) -> str:
     """How it ended; raises AssertionError."""
+    with pytest.MonkeyPatch.context() as patch:
+        if large := Random(f"{seed} {number} large").random() < 0.25:
+            patch.setattr(plan_run, "PACKED_LIMIT", 0)
+        return played_of(seed, number, folder, large=large)
+
+
+def played_of(seed: int, number: int, folder: Path, *, large: bool) -> str:
     draw = Random(f"{seed} {number} state")
     loop = Checkpointed(make(folder / "world"), draw)
     said = loop.stopped()
     if not any(run.events for run in runs(str(loop.state))):
         assert loop.look() == loop.before, said
         return "not begun"
-    own = sorted((loop.state / "journals").glob("*/**/*"))
-    small = [path for path in own if path.suffix in (".json", ".jsonl")]
-    plans = [path for path in small if path.name == "plan.json"]
-    hurt = draw.choice(
-        [[draw.choice(own)], [draw.choice(small)], plans, draw.sample(small, min(2, len(small)))]
-    )
+    hurt = to_hurt(loop, draw)
     saved = folder / "saved"
     shutil.copytree(loop.state, saved, symlinks=True)
     kinds = [f"{path.relative_to(loop.state)} {damage(path, draw)}" for path in hurt]
@@ -114,6 +129,11 @@ def played(seed: int, number: int, folder: Path) -> str:
                 return ended(command)
             if (lost := re.search(r"segmend undo (\S+) goes by what the files tell", told)) is not None:
                 return ended("undo", lost[1])
+            if BY_ITS_FILE in told:
+                assert large, f"{said}: {told}"
+                loop.act("apply")
+                assert loop.whole("apply"), f"{said}: by the file of the plan: ended elsewhere"
+                return "apply"
             back = REVERSE.search(told)
             assert back is not None, f"{said}: names no way: {told}"
             return f"reverse {back[1]}"
