@@ -10,7 +10,7 @@ were, an undo brings all back.
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 
@@ -147,13 +147,18 @@ def played_of(seed: int, number: int, folder: Path, *, large: bool) -> str:
     journal = (second or end).partition(" ")[2]
     if journal and (back := reversed_by(journal, loop, said)):
         return f"{way}: {back}"
+    all_back(loop, saved, hurt, said)
+    return f"{way}: {end.partition(' ')[0]}"
+
+
+def all_back(loop: Rounds, saved: Path, hurt: Iterable[Path], said: str) -> None:
+    """With the files of the state dir as they were."""
     for path in hurt:
         put_back(saved, loop.state, path)
     loop.act("undo")
     if runs(str(loop.state))[0].state != "undone":
         loop.act("undo")
     assert loop.look() == loop.before, f"{said}: not as it was"
-    return f"{way}: {end.partition(' ')[0]}"
 
 
 def by_its_journal(loop: Rounds) -> Plan:
