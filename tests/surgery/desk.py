@@ -17,6 +17,11 @@ def left_code(plan: Mapping[str, Any]) -> int:
     return 4 if plan["left"] or (not after["supposed"] and of_forecast([{**after, "unknown": []}])) else 0
 
 
+def left_code_of(file: Path) -> int:
+    """The same of a plan's file."""
+    return left_code(json.loads(file.read_bytes()))
+
+
 class Desk:
     """`dirs` are the log dirs of one broker; plans, journals and old bytes lie beside them."""
 
