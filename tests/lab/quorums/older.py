@@ -30,11 +30,13 @@ from tests.copies import copy_tree
 from tests.lab.admin import admin
 from tests.lab.errors import LabError
 from tests.lab.quorums.base import METADATA, Voter, make_topic, nodes, start
-from tests.lab.quorums.record import unpacked
+from tests.lab.quorums.record import HERE, unpacked
 from tests.waiting import until
 
 AFTERWARDS = "afterwards"
 """A topic that was committed when node 1's backup was a while old."""
+TRIALS = HERE / "older.jsonl"
+"""What was drawn, and what real quorums made of it."""
 Leaders = dict[int, int]
 """By epoch, as a voter's log has it."""
 
@@ -262,7 +264,15 @@ def main() -> None:
         for number in range(args.count):
             story = Story.drawn(random.Random(f"{args.seed} {args.base} {number}"))
             case = root / f"case{number}"
-            print(args.base, number, judged(Restored.made(args.base, base, case, story)), flush=True)
+            found = judged(Restored.made(args.base, base, case, story))
+            print(args.base, number, found, flush=True)
+            row = {
+                "base": args.base, "seed": args.seed, "n": number, "story": found["story"],
+                "lost": found["lost"], "twice": sorted(found["two leaders of one epoch"]),
+                "ends": found["ends"], "wrong": found["wrong"],
+            }  # fmt: skip
+            with TRIALS.open("a") as trials:
+                trials.write(json.dumps(row, separators=(",", ":")) + "\n")
             shutil.rmtree(case)
 
 

@@ -57,6 +57,14 @@ def test_all_that_was_promised_came_true() -> None:
     assert [row["case"] for row in rows if row["wrong"]] == []
 
 
+def test_of_drawn_voters_out_of_a_backup_the_forecast_said_so() -> None:
+    rows = [json.loads(line) for line in older.TRIALS.read_text().splitlines()]
+    assert len({row["base"] for row in rows}) > 4
+    assert any(row["twice"] for row in rows), "an epoch with two leaders"
+    assert any(row["lost"] for row in rows)
+    assert [row for row in rows if row["wrong"]] == []
+
+
 @pytest.mark.parametrize(("case", "row"), [
     pytest.param(*each.values, id=each.id, marks=() if number % FEW == 0 else pytest.mark.slow)
     for number, each in enumerate(params())
