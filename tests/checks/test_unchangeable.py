@@ -168,3 +168,15 @@ def test_half_an_identity_that_nobody_can_remove(
     told = run("forecast", *dirs, "--json", "--kafka", release)
     assert told.json[-1]["outcome"] == "starts"
     assert [each["outcome"] for each in told.of("dir")].count("offline") == offline
+
+
+@pytest.mark.parametrize(("release", "starts"), [("1.1.0", True), ("2.8.2", True), ("3.9.2", False)])
+def test_half_an_identity_that_is_an_empty_directory(release: str, starts: bool, tmp_path: Path) -> None:
+    """Up to 3.6 it is deleted, too, before logs are looked for: seen on 2.8.2."""
+    dirs = two_dirs(tmp_path)
+    for log_dir in dirs:
+        (log_dir / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    (dirs[1] / "meta.properties.tmp").mkdir()
+    told = run("forecast", *dirs, "--json", "--kafka", release).json[-1]
+    found = {each.get("code") for each in run("check", *dirs, "--json", "--kafka", release).json}
+    assert (told["outcome"] == "starts", "N01" not in found) == (starts, starts)

@@ -32,6 +32,10 @@ READING: Rule[Reading] = Rule(
     (((0, 8), Reading.STRICT), ((2, 8), Reading.ALIKE), ((3, 7), Reading.ENSEMBLE)),
 )
 
+DELETES_HALF: Rule[bool] = Rule(
+    "BrokerMetadataCheckpoint deletes a meta.properties.tmp, also an empty directory, up to 3.6",
+    (((0, 8), True), ((3, 7), False)),
+)
 KEEPS_CLUSTER_ID: Final = new_in(
     "KafkaServer.getBrokerMetadataAndOfflineDirs compares the cluster ids as well; KAFKA-7335, 2.4", (2, 4)
 )

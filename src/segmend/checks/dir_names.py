@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from segmend.broker.checkpoints import MARKER_GOES_FIRST
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
 from segmend.broker.log_dirs import is_minded
 from segmend.broker.strays import knows
 from segmend.findings import Finding, Remedy, Safety, Where
-from segmend.formats import clean_shutdown
 from segmend.formats.names import parse_dir_name
+from segmend.loading.dirs import goes_first
 from segmend.logdir.file_system import is_full
 from segmend.logdir.log_dir import LogDir
 
@@ -52,16 +51,16 @@ _MANGLED = re.compile(r"(?P<name>.+-\d+)( \(\d+\)| ?- ?[Cc]opy.*|~\d*|:.*|%3[aA]
 def run(log_dir: LogDir, context: DirContext) -> Iterator[Finding]:
     apart = bool(context.broker_dirs.is_apart(log_dir))
     for name in log_dir.foreign:
-        if is_minded(name, apart=apart) and not _is_marker(log_dir, name, context):
+        if is_minded(name, apart=apart) and not _goes_first(log_dir, name, context):
             yield _finding(name, context)
     for partition in log_dir.partitions:
         if not apart and not knows(partition.kind, context.release):
             yield _finding(partition.name, context)
 
 
-def _is_marker(log_dir: LogDir, name: str, context: DirContext) -> bool:
-    """Whether an empty directory, or a link, is in place of the marker: a start deletes it first."""
-    goes = name == clean_shutdown.FILE_NAME and MARKER_GOES_FIRST.of(context.release)
+def _goes_first(log_dir: LogDir, name: str, context: DirContext) -> bool:
+    """Whether an empty directory, or a link, is in place of what a start deletes first."""
+    goes = name in goes_first(context.release)
     return goes and not (log_dir.entries[name] == "dir" and is_full(log_dir.files, f"{log_dir.path}/{name}"))
 
 
@@ -75,7 +74,7 @@ def _finding(name: str, context: DirContext) -> Finding:
         code, message = "N21", f"directory {name!r} ends like a renamed partition but has no unique id"
     elif mangled and parse_dir_name(mangled["name"]).kind == "current":
         code, message = "N24", f"directory {name!r} looks like a mangled copy of {mangled['name']!r}"
-    goes = name == clean_shutdown.FILE_NAME and MARKER_GOES_FIRST.of(context.release)
+    goes = name in goes_first(context.release)
     words = DIR_FAILED if goes else NOT_A_PARTITION.of(context.release)
     place = context.path if goes else f"{context.path}/{name}"
     return context.finding(

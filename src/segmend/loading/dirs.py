@@ -16,7 +16,7 @@ from segmend.broker.checkpoints import (
 from segmend.broker.failures import DIR_FAILED, NEEDS_METADATA_DIR, NOT_A_PARTITION, NOT_EMPTY
 from segmend.broker.identity import Identity
 from segmend.broker.log_dirs import is_minded
-from segmend.broker.old_identity import READING, Reading
+from segmend.broker.old_identity import DELETES_HALF, READING, Reading
 from segmend.broker.strays import knows
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.damage import Damage
@@ -31,6 +31,7 @@ from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 
 Offsets = dict[tuple[str, int], int]
+HALF: Final = f"{META_PROPERTIES}.tmp"
 
 
 PATIENCE: Final = 2.0
@@ -109,16 +110,22 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     """
     live = bool(log_dir.broker_running())
     state = DirState(log_dir=log_dir, clean=log_dir.is_clean if clean is None else clean, live=live)
-    taken = MARKER if MARKER_GOES_FIRST.of(release) else None
+    taken = goes_first(release)
     unknown = [each.name for each in log_dir.partitions if not knows(each.kind, release)]
-    state.foreign = [*(name for name in log_dir.foreign if name != taken), *unknown]
+    state.foreign = [*(name for name in log_dir.foreign if name not in taken), *unknown]
     for name in (RECOVERY_POINT, LOG_START_OFFSET, HIGH_WATERMARK, CLEANER_OFFSET):
         if name != LOG_START_OFFSET or LOG_STARTS.of(release):
             read_checkpoint(state, name, release, heeded=cleaner or name != CLEANER_OFFSET)
     marker = f"{log_dir.path}/{MARKER}"
-    if taken and log_dir.entries.get(MARKER) == "dir" and is_full(log_dir.files, marker):
+    if MARKER in taken and log_dir.entries.get(MARKER) == "dir" and is_full(log_dir.files, marker):
         state.leave_out(f"{DIR_FAILED.format(log_dir.path)}: {NOT_EMPTY.format(marker)}")
     return state
+
+
+def goes_first(release: Release) -> frozenset[str]:
+    """The names that a start deletes before it looks for logs, be it an empty directory that has them."""
+    marker = {MARKER} if MARKER_GOES_FIRST.of(release) else set()
+    return frozenset(marker | ({HALF} if DELETES_HALF.of(release) else set()))
 
 
 def untouched(log_dir: LogDir) -> DirState:
@@ -172,11 +179,10 @@ def read_checkpoint(state: DirState, name: str, release: Release, *, heeded: boo
 
 def _keeps_a_half(log_dir: LogDir, release: Release) -> bool:
     """Whether a meta.properties.tmp is there that a release up to 3.6 cannot remove before it reads."""
-    name, files = f"{META_PROPERTIES}.tmp", log_dir.files
-    path = f"{log_dir.path}/{name}"
-    if name not in log_dir.entries or READING.of(release) == Reading.ENSEMBLE:
+    files, path = log_dir.files, f"{log_dir.path}/{HALF}"
+    if HALF not in log_dir.entries or HALF not in goes_first(release):
         return False
-    full = log_dir.entries[name] == "dir" and is_full(files, path)
+    full = log_dir.entries[HALF] == "dir" and is_full(files, path)
     return full or (files.fixed(path) or files.denial(log_dir.path, WRITE | SEARCH)) is not None
 
 
