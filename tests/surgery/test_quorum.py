@@ -11,7 +11,7 @@ import pytest
 from tests.copies import copy_tree
 from tests.faults.on_disk import flip_at_share
 from tests.golden.shared import golden
-from tests.surgery.desk import Desk
+from tests.surgery.desk import Desk, left_code
 
 from segmend.formats import quorum_state
 from segmend.formats.quorum_state import QuorumState
@@ -64,7 +64,7 @@ def codes(desk: Desk) -> set[str]:
 def test_damage_that_the_rest_covers_is_set_aside(desk: Desk) -> None:
     place = home(desk)
     flip_at_share(max(place.glob("*.checkpoint")), 0.5)
-    assert desk.plan("quorum").code == 0
+    assert desk.plan("quorum").code == left_code(desk.planned())
     assert [step["kind"] for step in desk.planned()["steps"]] == ["quarantine"]
     desk.apply()
     assert "K08" not in codes(desk)
@@ -84,7 +84,7 @@ def test_damage_that_nothing_covers_is_not_called_mended(desk: Desk, others: tup
     ran = desk.plan("quorum")
     assert (ran.code, desk.planned()["steps"]) == (4, [])
     assert "would be lost" in desk.planned()["left"][0]
-    assert desk.plan("quorum", "--from", others[0], "--from", others[1]).code == 0
+    assert desk.plan("quorum", "--from", others[0], "--from", others[1]).code == left_code(desk.planned())
     desk.apply()
     theirs = others[0] / METADATA / f"{0:020d}.log"
     assert (place / theirs.name).read_bytes() == theirs.read_bytes()
@@ -101,13 +101,13 @@ def test_a_lost_vote_is_not_given_twice(desk: Desk, others: tuple[Path, Path]) -
     ran = desk.plan("quorum", *options)
     assert ran.code == 8
     assert "--gone 3" in ran.err
-    assert desk.plan("quorum", *options, "--from", others[1]).code == 0
+    assert desk.plan("quorum", *options, "--from", others[1]).code == left_code(desk.planned())
     desk.apply()
     assert state(desk, place).leader_epoch == 4
     assert state(desk, place).voted_id == -1
     desk.undo()
     assert not place.exists()
-    assert desk.plan("quorum", *options, "--gone", 3).code == 0
+    assert desk.plan("quorum", *options, "--gone", 3).code == left_code(desk.planned())
     desk.apply()
     assert (state(desk, place).leader_epoch or 0) > 1000
 
@@ -127,16 +127,16 @@ def test_a_voter_out_of_a_backup_votes_in_no_epoch_again(desk: Desk, others: tup
     assert "(node 2) says that it voted in epoch 3 (for node 2), and its quorum-state ends at" in ran.err
     assert "--gone 3" in ran.err
     given = ("--from", others[0], "--from", others[1])
-    assert desk.plan("quorum", *config, *given).code == 0
+    assert desk.plan("quorum", *config, *given).code == left_code(desk.planned())
     assert facts(desk) == {"end": 631}
     desk.apply()
     assert (state(desk, place).leader_epoch, state(desk, place).voted_id) == (4, -1)
     desk.undo()
     (place / "quorum-state").write_text(kept)
-    assert desk.plan("quorum", *config, *given).code == 0
+    assert desk.plan("quorum", *config, *given).code == left_code(desk.planned())
     assert desk.planned()["steps"] == []
     assert "go further, up to offset 631 of epoch 3" in desk.planned()["notes"][-1]
-    assert desk.plan("quorum", "--restored", *config, *given).code == 0
+    assert desk.plan("quorum", "--restored", *config, *given).code == left_code(desk.planned())
     desk.apply()
     assert state(desk, place).leader_epoch == 4
     desk.undo()
@@ -158,9 +158,9 @@ def test_a_voter_that_was_not_asked_may_have_more(desk: Desk, others: tuple[Path
     (left,) = desk.planned()["left"]
     assert "the files of voter 3 were not given" in left
     assert f"--config {options[1]} --from {others[0]} --from OTHER_METADATA_DIR" in left
-    assert desk.plan("quorum", *options, "--gone", 3).code == 0
+    assert desk.plan("quorum", *options, "--gone", 3).code == left_code(desk.planned())
     assert "what voters 3, whose files are not here, had committed" in desk.planned()["losses"][0]["what"]
-    assert desk.plan("quorum", *options, "--from", others[1]).code == 0
+    assert desk.plan("quorum", *options, "--from", others[1]).code == left_code(desk.planned())
     assert desk.planned()["losses"] == []
 
 
@@ -201,7 +201,9 @@ def test_a_config_with_paths_of_another_machine_tells_which_dir_to_give(
 def test_a_last_voter_is_the_only_one(desk: Desk, tmp_path: Path) -> None:
     place = home(desk)
     assert desk.plan("quorum", "--standalone").code == 16  # the voters are in server.properties
-    assert desk.plan("quorum", "--standalone", "--config", tmp_path / "server.properties").code == 0
+    assert desk.plan("quorum", "--standalone", "--config", tmp_path / "server.properties").code == left_code(
+        desk.planned()
+    )
     notes = " ".join(desk.planned()["notes"])
     assert "controller.quorum.voters=1@one:9093 " in notes
     assert "never come back" in notes
