@@ -248,7 +248,10 @@ def test_a_replica_that_the_metadata_gives_to_other_nodes(fleet: Fleet, release:
     shown = fleet.graft(foreign.name, "--to", fleet.dirs[0], "--kafka", release, source=foreign)
     assert (shown.code, f"The next start {does}" in shown.out) == (4, True), shown.err
     own = fleet.graft("orders-0", "--whole", "--kafka", release)
-    assert (own.code, "stray" in own.out) == (4, False)
+    assert (own.code, "stray" in own.out) == (
+        0 if release == "4.3.1" else 4,
+        False,
+    )  # 3.6 refuses this metadata
 
 
 def test_a_replica_that_went_another_way(fleet: Fleet) -> None:
