@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from segmend.broker.checkpoints import MARKER_GOES_FIRST
 from segmend.broker.identity import DIRECTORY_IDS, DUPLICATE_ID
+from segmend.broker.old_identity import DELETES_HALF
 from segmend.broker.rule import new_in
+from segmend.formats import clean_shutdown, meta_properties
 from segmend.logdir.log_dir import LOCK, LOG_DIR_FILES
 from segmend.logdir.release import Release
 
@@ -19,6 +22,7 @@ STRICT_LIST: Final = new_in(
 )
 EMPTY_ENTRY = "Configuration 'log.dirs' values must not be empty."
 TWICE = "Duplicate log directory found: {}"
+HALF: Final = f"{meta_properties.FILE_NAME}.tmp"
 
 
 Place = tuple[str, str, str | None]
@@ -55,3 +59,9 @@ def is_minded(name: str, *, apart: bool) -> bool:
     `apart`: the dir is none of `log.dirs`, so that no `LogManager` looks for logs in it.
     """
     return not apart or name in (LOCK, *LOG_DIR_FILES)
+
+
+def goes_first(release: Release) -> frozenset[str]:
+    """The names that a start deletes before it looks for logs, be it an empty directory that has them."""
+    marker = {clean_shutdown.FILE_NAME} if MARKER_GOES_FIRST.of(release) else set()
+    return frozenset(marker | ({HALF} if DELETES_HALF.of(release) else set()))

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 from segmend.broker.failures import DIR_FAILED, NOT_A_PARTITION
-from segmend.broker.log_dirs import is_minded
+from segmend.broker.log_dirs import goes_first, is_minded
 from segmend.broker.strays import knows
 from segmend.findings import Finding, Remedy, Safety, Where
 from segmend.formats.names import parse_dir_name
-from segmend.loading.dirs import goes_first
 from segmend.logdir.file_system import is_full
 from segmend.logdir.log_dir import LogDir
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from segmend.broker.checkpoints import (
     LOG_STARTS,
-    MARKER_GOES_FIRST,
     RESETTING,
     UNREADABLE_CHECKPOINT,
     DirCheckpoint,
@@ -15,12 +14,11 @@ from segmend.broker.checkpoints import (
 )
 from segmend.broker.failures import DIR_FAILED, NEEDS_METADATA_DIR, NOT_A_PARTITION, NOT_EMPTY
 from segmend.broker.identity import Identity
-from segmend.broker.log_dirs import is_minded
-from segmend.broker.old_identity import DELETES_HALF, READING, Reading
+from segmend.broker.log_dirs import HALF, goes_first, is_minded
+from segmend.broker.old_identity import READING, Reading
 from segmend.broker.strays import knows
 from segmend.formats.clean_shutdown import FILE_NAME as MARKER
 from segmend.formats.damage import Damage
-from segmend.formats.meta_properties import FILE_NAME as META_PROPERTIES
 from segmend.formats.offset_checkpoint import CLEANER_OFFSET, HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT
 from segmend.frozen import dataclass, field
 from segmend.loading.timing.estimate import DirWork, LoadJob, Work
@@ -31,7 +29,6 @@ from segmend.logdir.release import Release
 from segmend.node.broker_dirs import BrokerDirs
 
 Offsets = dict[tuple[str, int], int]
-HALF: Final = f"{META_PROPERTIES}.tmp"
 
 
 PATIENCE: Final = 2.0
@@ -120,12 +117,6 @@ def read_dir(log_dir: LogDir, release: Release, *, clean: bool | None, cleaner: 
     if MARKER in taken and log_dir.entries.get(MARKER) == "dir" and is_full(log_dir.files, marker):
         state.leave_out(f"{DIR_FAILED.format(log_dir.path)}: {NOT_EMPTY.format(marker)}")
     return state
-
-
-def goes_first(release: Release) -> frozenset[str]:
-    """The names that a start deletes before it looks for logs, be it an empty directory that has them."""
-    marker = {MARKER} if MARKER_GOES_FIRST.of(release) else set()
-    return frozenset(marker | ({HALF} if DELETES_HALF.of(release) else set()))
 
 
 def untouched(log_dir: LogDir) -> DirState:
