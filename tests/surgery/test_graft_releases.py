@@ -9,6 +9,7 @@ from tests.conftest import golden_names
 from tests.copies import copy_tree
 from tests.golden.shared import golden
 from tests.seeds import some_of
+from tests.surgery.desk import start_code_of
 from tests.surgery.picture import picture
 from tests.surgery.test_graft import batches, fall_behind
 
@@ -54,13 +55,15 @@ def test_every_log_of_a_release(name: str, tmp_path: Path) -> None:
             shutil.rmtree(replica)
         else:
             fall_behind(replica, count // 2, torn=5)
-    before = picture(mine)
+    before, codes = picture(mine), list[int]()
     for place in places:
         plan = tmp_path / "plan.json"
         where = ("--partition", place.name, "--from", place, "--to", mine / place.parent.relative_to(leader))
-        run("plan", "graft", *dirs, *where, *release, "-o", plan, code=0)
-        run("apply", plan, "--yes", "--state-dir", tmp_path / "state", code=1)
+        codes.append(run("plan", "graft", *dirs, *where, *release, "-o", plan).code)
+        assert codes[-1] == start_code_of(plan)
+        run("apply", plan, "--yes", "--state-dir", tmp_path / "state", code=1 + codes[-1])
         assert batches(mine / place.relative_to(leader)) == batches(place)
+    assert (codes[0], codes[-1]) == (4, 0), "the others are cut until the last is grafted"
     assert findings(run("check", "--deep", *dirs, *release, "--json")) <= healthy
     assert picture(mine) != before
 
