@@ -19,6 +19,7 @@ from typing import Any
 
 from tests.cli.run import Ran
 from tests.cli.run import run as segmend
+from tests.surgery.desk import left_code
 from tests.surgery.picture import Tree, picture
 
 from segmend.kernel.scan import iter_batches
@@ -128,7 +129,7 @@ def _planned(evening: Evening) -> Iterator[str]:
         if ran.code not in (8, 16) or not ran.err.strip():
             yield f"no plan, and no reason: exit {ran.code} {ran.err[-600:]}"
         return
-    if ran.code != (4 if plan["left"] else 0):
+    if ran.code != left_code(plan):
         yield f"plan: exit {ran.code} with {len(plan['left'])} left"
     if not plan["steps"]:
         yield from _unnamed(evening, evening.before)
@@ -145,7 +146,7 @@ def _unnamed(evening: Evening, findings: Findings) -> Iterator[str]:
 def _applied(evening: Evening, disks: Path, tree: Tree) -> Iterator[str]:
     whole, starts = batches(evening.dirs), evening.forecast()
     done = run("apply", evening.root / "plan.json", "--yes", "--state-dir", evening.root / "state")
-    if done.code != (5 if evening.made["left"] else 1):
+    if done.code != 1 + left_code(evening.made):
         yield f"apply: exit {done.code}: {done.err[-500:]}"
         return
     yield from _found_after(evening)

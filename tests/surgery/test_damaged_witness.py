@@ -14,6 +14,7 @@ from tests.faults.table import fault_called
 from tests.faults.written import metadata_dir, plain
 from tests.files import contents
 from tests.lab.test_verdicts import unpacked
+from tests.surgery.desk import left_code, left_code_of
 from tests.surgery.sweep import run
 
 
@@ -31,13 +32,12 @@ class Bed:
         where = self.root / "plan.json"
         ran = run("plan", "repair", *self.patient.dirs, *options, "--kafka", self.release, "-o", where)
         found: dict[str, Any] = json.loads(where.read_text())
-        assert ran.code == (4 if found["left"] else 0), ran.err
+        assert ran.code == left_code(found), ran.err
         return found
 
     def apply(self) -> None:
         ran = run("apply", self.root / "plan.json", "--yes", "--state-dir", self.root / "state")
-        left = json.loads((self.root / "plan.json").read_text())["left"]
-        assert ran.code == (5 if left else 1), ran.err
+        assert ran.code == 1 + left_code_of(self.root / "plan.json"), ran.err
 
 
 @pytest.mark.parametrize(("fault", "code"), [("log-flip-old", "I21"), ("log-flip-rolled-last-batch", "P06")])
