@@ -14,6 +14,7 @@ import pytest
 from tests.checks.build_partition import write_log_dir
 from tests.faults.written import plain
 
+from segmend.formats import partition_metadata
 from segmend.loading import ForecastOptions, forecast
 from segmend.logdir.log_dir import LogDir
 from segmend.node.broker_dirs import BrokerDirs
@@ -27,6 +28,7 @@ LONG_AFTER = 1 << 42
 
 def told_of(where: Path, count: int) -> Callable[[], int]:
     """A forecast of so many plain partitions, to be run; each has a future one beside it."""
+    partition_metadata.parse.cache_clear()  # it may know these topics from the tests before this one
     names = [f"orders{number}" for number in range(count)]
     log_dir = write_log_dir(where, [plain(name) for name in names])
     for name in names:
