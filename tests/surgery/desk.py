@@ -34,7 +34,7 @@ class Desk:
 
     def __init__(self, source: Path, root: Path, *, copy: bool = True) -> None:
         """Without `copy` only plans may be made, since all tests share the golden directories."""
-        self.root = root
+        self.root, self.own = root, copy
         self.home = root / "disks" if copy else source
         if copy:
             copy_tree(source, self.home)
@@ -44,7 +44,8 @@ class Desk:
         self._before: list[Tree] = []
 
     def run(self, *argv: object) -> Ran:
-        """`segmend ARGV...`"""
+        """`segmend ARGV...`; what all tests share is not changed."""
+        assert self.own or argv[0] not in ("apply", "undo"), "a golden directory itself"
         return run(*argv)
 
     def plan(self, operation: str, *options: object) -> Ran:

@@ -112,18 +112,18 @@ def test_one_with_records_never_gives_way(shelf: Desk) -> None:
         assert "is there, and has records" in ran.err
 
 
-def test_a_deleted_topic_is_refused_with_kafka_s_reason(shelf: Desk) -> None:
-    doomed = next(p for d in shelf.dirs for p in d.iterdir() if p.name.endswith("-delete"))
-    ran = shelf.plan("adopt", "--directory", doomed.name)
+def test_a_deleted_topic_is_refused_with_kafka_s_reason(killed: Desk) -> None:
+    doomed = next(p for d in killed.dirs for p in d.iterdir() if p.name.endswith("-delete"))
+    ran = killed.plan("adopt", "--directory", doomed.name)
     assert (ran.code, ran.out) == (8, "")
     assert "does not exist in the metadata image" in ran.err
     assert "stray again" in ran.err
     assert "make topic doomed anew" in ran.err
-    ran = shelf.plan("adopt", "--directory", doomed, "--even-stray")
+    ran = killed.plan("adopt", "--directory", doomed, "--even-stray")
     assert ran.code == 4, "a start loses it, as is said"
     found = ran.of("plan")[0]["forecast"]
     assert (found["before"]["records_lost"], found["after"]["records_lost"]) == (0, 96)
-    done = shelf.run("apply", shelf.plan_file, "--yes", "--state-dir", shelf.state)
+    done = killed.run("apply", killed.plan_file, "--yes", "--state-dir", killed.state)
     assert done.code == 5
     last = done.out.splitlines()[-1]
     assert "started after it starts and loses 96 records and does not serve 1 partition; to go back: " in last
