@@ -161,7 +161,8 @@ def lines(bed: Bed) -> None:
     topic, _, number = name.rpartition("-")
     for log_dir in bed.some(bed.dirs):
         for path in log_dir.glob("*-checkpoint"):
-            keep_lines(path, lambda each: each.split()[:2] != [topic, number])
+            if path.stat().st_size:  # that of a killed broker may be empty
+                keep_lines(path, lambda each: each.split()[:2] != [topic, number])
     bed.did.append(f"lines of {name}")
 
 
