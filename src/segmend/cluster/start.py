@@ -205,21 +205,23 @@ class ClusterForecast:
             )
 
     def _by_any(self, seen: Outage, image: MetadataImage, elected: Quorum) -> Iterator[Leadership]:
-        """By the image of the worst voter that can be elected, or by that of the best where that is worse.
+        """By the image of the voter with the shortest that can be elected, or of another where that is worse.
 
         What a voter has that was not committed yet, is, once it leads.
         """
-        leader, best, others = self._leader(elected), next(iter(elected.leaders_possible), None), {}
-        ends = None if best is None else self._sights[best].position
-        if best is not None and leader is not None and ends not in (None, self._sights[leader].position):
-            later = self._playing.image(best) or image
-            others = {(line.topic, line.partition): line for line in seen.leaderships(later)}
-        for line in seen.leaderships(image):
-            other = others.get((line.topic, line.partition), line)
-            if ends is None or WORST.index(other.outcome) >= WORST.index(line.outcome):
-                yield line
-            else:
-                yield replace(other, reason=IF_ELECTED.format(best, ends[1], other.reason))
+        told = {(line.topic, line.partition): line for line in seen.leaderships(image)}
+        leader = self._leader(elected)
+        own = None if leader is None else self._sights[leader].position
+        had = {self._sights[node].position: node for node in reversed(elected.leaders_possible)}
+        for ends, node in had.items():
+            if ends is None or ends == own:
+                continue
+            for line in seen.leaderships(self._playing.image(node) or image):
+                known = told.get((line.topic, line.partition))
+                if known is not None and WORST.index(line.outcome) < WORST.index(known.outcome):
+                    reason = IF_ELECTED.format(node, ends[1], line.reason)
+                    told[line.topic, line.partition] = replace(line, reason=reason)
+        yield from told.values()
 
     def _unheard_of(self, seen: Outage, image: MetadataImage, elected: Quorum) -> Iterator[Leadership]:
         """Partitions that the newest metadata here has, and that of a voter that can be elected has not.

@@ -140,25 +140,51 @@ def test_a_quorum_with_files_of_an_older_copy_is_no_all_clear(name: str, bases: 
     assert run(*shlex.split(following.partition("segmend ")[2])[:-1], tmp_path / "plan.json").code == 0
 
 
-def test_what_one_voter_alone_has_of_the_metadata_counts_once_it_leads(bases: Path, tmp_path: Path) -> None:
-    """Node 1 or 2 can be elected; by what node 1 wrote last, only node 3 is in sync, and its copy is gone."""
+@pytest.mark.parametrize("five", [False, True])
+def test_what_one_voter_alone_has_of_the_metadata_counts_once_it_leads(
+    bases: Path, tmp_path: Path, five: bool
+) -> None:
+    """By what node 1 wrote last, only node 3 is in sync, and its copy is gone; 2 can be elected as well.
+
+    Of `five` voters node 2 wrote that, and node 1 once more that all are in sync: either way one is left out
+    who looks at the newest metadata and the oldest alone.
+    """
     scene = Scene.of(Case("4.3.1", 1, "own", ()), unpacked("4.3.1", bases / "4.3.1"), tmp_path)
     dirs = [node.dirs[0] for node in scene.cluster]
+    for node_id in (4, 5) if five else ():
+        dirs.append(dirs[2].with_name(f"node-{node_id}"))
+        copy_tree(dirs[2], dirs[-1])
+        meta = dirs[-1] / "meta.properties"
+        meta.write_text(meta.read_text().replace("node.id=3", f"node.id={node_id}"))
+    for each in dirs if five else ():
+        state = each / METADATA / "quorum-state"
+        more = "".join(f',{{"voterId":{node_id}}}' for node_id in (4, 5))
+        state.write_text(state.read_text().replace('{"voterId":3}', '{"voterId":3}' + more))
     shutil.rmtree(dirs[2] / "a-0")
-    first = open_dir(str(dirs[0]))
-    log, replica = first.cluster_metadata, first.partition("a-0")
+    alone = 2 if five else 1
+    end = change_isr(dirs[alone - 1], [3])
+    if five:
+        change_isr(dirs[0], [3])
+        change_isr(dirs[0], [1, 2, 3])
+    told = older.Told(run("forecast", "--cluster", *dirs, "--json"))
+    assert told.quorum["leaders_possible"] == ([1, 2, 3, 4, 5] if five else [1, 2])
+    (line,) = [each for each in told.ran.json if (each.get("topic"), each.get("partition")) == ("a", 0)]
+    assert line["outcome"] != "led"
+    assert line["reason"].startswith(f"if voter {alone} is elected, whose metadata goes on to offset {end}")
+
+
+def change_isr(home: Path, isr: list[int]) -> int:
+    """The last record of this node's metadata is then that these replicas of a-0 are in sync; its end."""
+    log_dir = open_dir(str(home))
+    log, replica = log_dir.cluster_metadata, log_dir.partition("a-0")
     assert log is not None
     assert replica is not None
     kind, message = next((kind, each) for kind, each in messages(RECORDS).items() if each.name == CHANGE)
-    fields = {"partitionId": 0, "topicId": replica.topic_id, "isr": [3], "leader": 3}
+    fields = {"partitionId": 0, "topicId": replica.topic_id, "isr": isr, "leader": isr[-1]}
     (epoch, end), change = MetadataCopy.of(log).reached, framed(kind, message, 0, fields)
-    path = max((dirs[0] / METADATA).glob("*.log"))
+    path = max((home / METADATA).glob("*.log"))
     path.write_bytes(path.read_bytes() + batch(end, [record(0, None, change)], epoch=epoch))
-    told = older.Told(run("forecast", "--cluster", *dirs, "--json"))
-    assert told.quorum["leaders_possible"] == [1, 2]
-    (line,) = [each for each in told.ran.json if (each.get("topic"), each.get("partition")) == ("a", 0)]
-    assert line["outcome"] != "led"
-    assert line["reason"].startswith(f"if voter 1 is elected, whose metadata goes on to offset {end + 1}")
+    return end + 1
 
 
 @pytest.mark.broker
